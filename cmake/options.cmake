@@ -1,0 +1,21 @@
+# Compiler options shared by every target: warnings as errors, the fast linker, ccache and the chosen sanitizers.
+find_program(TEMPER_CCACHE ccache)
+if(TEMPER_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${TEMPER_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TEMPER_CCACHE})
+endif()
+find_program(TEMPER_MOLD mold)
+if(TEMPER_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_compile_options(-fvisibility-inlines-hidden)
+add_library(temper_warnings INTERFACE)
+target_compile_options(temper_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
+                       $<$<BOOL:${TEMPER_WERROR}>:-Werror>)
+option(TEMPER_WERROR "Warnings are errors" ON)
+
+if(TEMPER_SANITIZE)
+  add_compile_options(-fsanitize=${TEMPER_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${TEMPER_SANITIZE})
+endif()

@@ -1,0 +1,38 @@
+# One static library per room, linked from the layer law. A room's sources are every .cpp below its folder;
+# `*_main.cpp` are executables; a room that needs a third-party library says so in `src/temper/<room>/room.cmake`.
+foreach(entry IN LISTS TEMPER_LAYERS)
+  string(REPLACE ":" ";" parts "${entry}")
+  list(GET parts 0 room)
+  list(LENGTH parts count)
+  set(uses "")
+  if(count GREATER 1)
+    list(GET parts 1 uses)
+    string(REPLACE "," ";" uses "${uses}")
+  endif()
+
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/temper/${room}/*.cpp)
+  set(mains ${sources})
+  list(FILTER sources EXCLUDE REGEX "_main\\.cpp$")
+  list(FILTER mains INCLUDE REGEX "_main\\.cpp$")
+
+  if(sources)
+    add_library(temper_${room} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(temper_${room} PRIVATE temper_warnings)
+  else()
+    add_library(temper_${room} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(temper_${room} ${scope} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>
+                             $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
+  foreach(use IN LISTS uses)
+    target_link_libraries(temper_${room} ${scope} temper_${use})
+  endforeach()
+
+  set(TEMPER_ROOM ${room})
+  set(TEMPER_ROOM_SCOPE ${scope})
+  set(TEMPER_ROOM_MAINS ${mains})
+  if(EXISTS ${CMAKE_SOURCE_DIR}/src/temper/${room}/room.cmake)
+    include(${CMAKE_SOURCE_DIR}/src/temper/${room}/room.cmake)
+  endif()
+endforeach()
