@@ -1,0 +1,71 @@
+// Memory for tensors: aligned, page-backed where large, and immutable shared bytes for artifacts and constants.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace temper::runtime {
+
+/// Alignment, in bytes, of every buffer that a kernel receives (see target/artifact_abi.h).
+inline constexpr std::size_t kAlignment = 64;
+
+/// `bytes` rounded up to a multiple of `alignment`, a power of two.
+constexpr std::int64_t align_up(std::int64_t bytes, std::int64_t alignment = kAlignment) {
+  return (bytes + alignment - 1) & -alignment;
+}
+
+/// Owned memory, aligned to 64 bytes; from 2 MiB on it is aligned to 2 MiB and the kernel is advised to use huge pages.
+/// Contents are zero. Movable, not copyable. An empty buffer has a null pointer.
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  /// Throws Error{Io} when the system refuses that much memory.
+  explicit AlignedBuffer(std::int64_t bytes);
+  AlignedBuffer(AlignedBuffer&& other) noexcept { swap(other); }
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    AlignedBuffer(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~AlignedBuffer();
+
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+  std::span<std::byte> span() { return {data_, static_cast<std::size_t>(bytes_)}; }
+  std::span<const std::byte> span() const { return {data_, static_cast<std::size_t>(bytes_)}; }
+
+ private:
+  void swap(AlignedBuffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(mapped_bytes_, other.mapped_bytes_);
+  }
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+  std::int64_t mapped_bytes_ = 0;
+};
+
+/// Immutable bytes, aligned to 64, shared by copies: they own memory, or keep alive whatever they are a part of.
+class Bytes {
+ public:
+  Bytes() = default;
+  static Bytes copy_of(std::span<const std::byte> bytes);
+  /// A view into memory that `owner` keeps alive. Requires `bytes` to be aligned to 64.
+  static Bytes part_of(std::shared_ptr<const void> owner, std::span<const std::byte> bytes);
+
+  std::span<const std::byte> span() const { return span_; }
+  const std::byte* data() const { return span_.data(); }
+  std::int64_t size() const { return static_cast<std::int64_t>(span_.size()); }
+  /// True when the contents are equal.
+  bool operator==(const Bytes& other) const;
+
+ private:
+  Bytes(std::shared_ptr<const void> owner, std::span<const std::byte> bytes) : owner_(std::move(owner)), span_(bytes) {}
+  std::shared_ptr<const void> owner_;
+  std::span<const std::byte> span_;
+};
+
+}  // namespace temper::runtime
