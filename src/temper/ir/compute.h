@@ -107,7 +107,8 @@ Definition min_over(Expr term, std::vector<Axis> axes);
 /// Defines a stage. `names` gives the spatial axes' names (empty: i0, i1, …).
 Tensor compute(std::string name, std::vector<Extent> shape, const std::function<Definition(std::span<const Axis>)>& define,
                std::vector<std::string> names = {});
-/// As `compute`, with the axes spread over the lambda's arguments: `compute("C", {m, n}, [&](Axis i, Axis j) {...})`.
+/// As `compute`, with up to five axes spread over the lambda's arguments: `define("C", {m, n}, [&](Axis i, Axis j) {...})`.
+/// The lambda must take as many axes as `shape` has.
 template <class Define>
 Tensor define(std::string name, std::vector<Extent> shape, Define&& lambda, std::vector<std::string> names = {});
 /// Component `index` of a tuple-valued stage.
@@ -148,14 +149,18 @@ Tensor define(std::string name, std::vector<Extent> shape, Define&& lambda, std:
   return compute(
       std::move(name), std::move(shape),
       [&](std::span<const Axis> axes) -> Definition {
-        if constexpr (std::is_invocable_v<Define, Axis>) {
+        if constexpr (std::is_invocable_v<Define>) {
+          return lambda();
+        } else if constexpr (std::is_invocable_v<Define, Axis>) {
           return lambda(axes[0]);
         } else if constexpr (std::is_invocable_v<Define, Axis, Axis>) {
           return lambda(axes[0], axes[1]);
         } else if constexpr (std::is_invocable_v<Define, Axis, Axis, Axis>) {
           return lambda(axes[0], axes[1], axes[2]);
-        } else {
+        } else if constexpr (std::is_invocable_v<Define, Axis, Axis, Axis, Axis>) {
           return lambda(axes[0], axes[1], axes[2], axes[3]);
+        } else {
+          return lambda(axes[0], axes[1], axes[2], axes[3], axes[4]);
         }
       },
       std::move(names));

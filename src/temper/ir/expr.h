@@ -78,10 +78,10 @@ struct ExprNode {
   BinaryOp binary{};
   std::int64_t int_value = 0;
   double float_value = 0;
-  Axis axis;
-  std::shared_ptr<const Stage> stage;
+  Axis axis{};
+  std::shared_ptr<const Stage> stage{};
   int index = 0;
-  std::vector<Expr> args;
+  std::vector<Expr> args{};
 };
 
 /// A handle to an immutable node. Arithmetic operators build new nodes; operands must agree in dtype, except that an
