@@ -24,7 +24,8 @@ enum class ErrorCode {
 /// Thrown by every room; each public function documents the codes it throws.
 class Error : public std::exception {
  public:
-  /// `what`: one sentence. `where`: file, node, stage or argument (may be empty). `hint`: how to mend it (may be empty).
+  /// `what`: one sentence. `where`: file, node, stage or argument (may be empty). `hint`: how to mend it (may be
+  /// empty).
   Error(ErrorCode code, std::string what, std::string where = {}, std::string hint = {});
 
   ErrorCode code() const noexcept { return code_; }
@@ -51,7 +52,7 @@ int exit_code(ErrorCode code);
 }  // namespace temper
 
 /// States what must be true unless Temper itself has a bug; stays on in release builds.
-#define TEMPER_CHECK(condition, message)                                             \
-  do {                                                                               \
+#define TEMPER_CHECK(condition, message)                                               \
+  do {                                                                                 \
     if (!(condition)) ::temper::check_failed(#condition, __FILE__, __LINE__, message); \
   } while (false)

@@ -1,0 +1,44 @@
+# Temper: entry points for people. CMake does the work (CMakePresets.json); the scripts say what they do.
+#   make            build build/release/bin/temper
+#   make tune       tune a real model on this machine and compare it with ONNX Runtime
+#   make test       build and run all tests
+#   make bench      compare with other libraries, suite `native`
+#   make check      format, lint, layer law, sanitizers, examples (`check-full`: all tests under the sanitizers)
+#   make format     format every source file
+#   make install    install below PREFIX (default /usr/local), DESTDIR is honoured
+#   make clean      remove everything that was built; downloads in build/models and build/venv stay
+PREFIX ?= /usr/local
+BUDGET ?= 5m
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+.PHONY: build setup tune test bench check check-full format install clean
+
+build: setup
+	@scripts/build.sh
+
+setup:
+	@scripts/setup.sh
+
+tune: build
+	@scripts/tune.sh --budget $(BUDGET)
+
+test: setup
+	@scripts/test.sh
+
+bench: build
+	@scripts/bench.sh
+
+check: setup
+	@scripts/check.sh
+
+check-full: setup
+	@scripts/check.sh --full
+
+format:
+	@scripts/format.sh
+
+install: build
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+clean:
+	@scripts/clean.sh
