@@ -54,6 +54,7 @@ enum class Op : std::uint8_t {
   Cast,      ///< value conversion (float to int truncates), lanes kept
   Bitcast,   ///< same bits, lanes kept
   Shl, LShr, ///< integer shifts by a lane-wise amount
+  Ldexp,     ///< float: a * 2^b, rounded once, also where the result overflows or is subnormal; b is an integral float
   // lanes
   Broadcast, ///< scalar to all lanes
   Extract,   ///< lane `imm` of a vector, as a scalar
