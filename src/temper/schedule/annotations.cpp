@@ -1,0 +1,54 @@
+// Annotation primitives: parallel, vectorize, unroll.
+#include "temper/schedule/schedule.h"
+
+namespace temper::schedule {
+
+void Schedule::parallel(Loop loop) {
+  require_loop(loop, true);
+  StageSchedule& stage = edit(loop.stage);
+  Iter& iter = stage.iters[static_cast<std::size_t>(loop.iter)];
+  if (iter.reduce)
+    throw ScheduleError("ReduceLoop", "iterations of a reduce loop depend on each other", *this, loop.stage, loop.iter,
+                        "use rfactor");
+  if (stage.order.front() != loop.iter) {
+    throw ScheduleError("NotOutermost", "only the outermost loop can be parallel", *this, loop.stage, loop.iter,
+                        "fuse or reorder it outwards");
+  }
+  record("parallel", {stage.definition->name, iter.name});
+  iter.annotation = Annotation::Parallel;
+}
+
+void Schedule::vectorize(Loop loop) {
+  require_loop(loop, true);
+  StageSchedule& stage = edit(loop.stage);
+  Iter& iter = stage.iters[static_cast<std::size_t>(loop.iter)];
+  for (std::size_t i = 0; i < stage.iters.size(); ++i) {
+    if (stage.iters[i].annotation == Annotation::Vectorized) {
+      throw ScheduleError("TwoVectorLoops", "'" + stage.iters[i].name + "' is vectorised already", *this, loop.stage,
+                          loop.iter);
+    }
+  }
+  if (stage.fuse_of(loop.iter) != nullptr)
+    throw ScheduleError("NotALoop", "a fused loop cannot be vectorised", *this, loop.stage, loop.iter);
+  if (iter.reduce) {
+    const ir::Reducer& reducer = *stage.definition->reducer;
+    if (!reducer.associative || !reducer.commutative) {
+      throw ScheduleError("NotAssociative",
+                          "lane partials need an associative and commutative reducer; '" + reducer.name + "' is not",
+                          *this, loop.stage, loop.iter);
+    }
+  }
+  record("vectorize", {stage.definition->name, iter.name});
+  iter.annotation = Annotation::Vectorized;
+}
+
+void Schedule::unroll(Loop loop) {
+  require_loop(loop, true);
+  StageSchedule& stage = edit(loop.stage);
+  if (stage.fuse_of(loop.iter) != nullptr)
+    throw ScheduleError("NotALoop", "a fused loop cannot be unrolled", *this, loop.stage, loop.iter);
+  record("unroll", {stage.definition->name, name(loop)});
+  stage.iters[static_cast<std::size_t>(loop.iter)].annotation = Annotation::Unrolled;
+}
+
+}  // namespace temper::schedule

@@ -1,0 +1,228 @@
+// Primitives that add stages: cache_read, cache_write, rfactor.
+#include <algorithm>
+#include <map>
+
+#include "temper/schedule/schedule.h"
+
+namespace temper::schedule {
+
+namespace {
+
+using StageMap = std::map<const ir::Stage*, ir::StagePtr>;
+using AxisMap = std::map<const ir::AxisNode*, ir::Expr>;
+
+/// Rebuilds `expr` with other stages and axes; shares what does not change.
+ir::Expr rewrite(const ir::Expr& expr, const StageMap& stages, const AxisMap& axes) {
+  if (expr->kind == ir::ExprKind::Var) {
+    const auto found = axes.find(expr->axis.get());
+    return found == axes.end() ? expr : found->second;
+  }
+  std::vector<ir::Expr> args;
+  bool changed = false;
+  for (const ir::Expr& arg : expr->args) {
+    args.push_back(rewrite(arg, stages, axes));
+    changed = changed || args.back().get() != arg.get();
+  }
+  const auto found = expr->kind == ir::ExprKind::Load ? stages.find(expr->stage.get()) : stages.end();
+  if (!changed && found == stages.end()) return expr;
+  auto node = std::make_shared<ir::ExprNode>(*expr);
+  node->args = std::move(args);
+  if (found != stages.end()) node->stage = found->second;
+  return ir::Expr(std::move(node));
+}
+
+bool rewrite_all(std::vector<ir::Expr>& list, const StageMap& stages, const AxisMap& axes) {
+  bool changed = false;
+  for (ir::Expr& expr : list) {
+    ir::Expr now = rewrite(expr, stages, axes);
+    changed = changed || now.get() != expr.get();
+    expr = std::move(now);
+  }
+  return changed;
+}
+
+/// Copy of `definition` that reads other stages; null when nothing changes.
+ir::StagePtr redirected(const ir::StagePtr& definition, const StageMap& stages) {
+  auto copy = std::make_shared<ir::Stage>(*definition);
+  bool changed = rewrite_all(copy->body, stages, {});
+  changed = rewrite_all(copy->init, stages, {}) || changed;
+  changed = rewrite_all(copy->where, stages, {}) || changed;
+  return changed ? ir::StagePtr(std::move(copy)) : nullptr;
+}
+
+std::vector<ir::Axis> fresh_axes(const std::vector<ir::Axis>& axes) {
+  std::vector<ir::Axis> out;
+  for (const ir::Axis& axis : axes) out.emplace_back(axis.name(), axis.extent());
+  return out;
+}
+
+std::vector<ir::Expr> loads(const ir::StagePtr& source, const std::vector<ir::Axis>& axes) {
+  std::vector<ir::Expr> index(axes.begin(), axes.end());
+  std::vector<ir::Expr> out;
+  for (std::size_t c = 0; c < source->dtypes.size(); ++c)
+    out.push_back(ir::Tensor(source, static_cast<int>(c)).at(index));
+  return out;
+}
+
+bool untouched(const StageSchedule& stage) {
+  return stage.splits.empty() && stage.fuses.empty() && stage.compute.kind == PlacementKind::Root && !stage.prepared &&
+         std::all_of(stage.iters.begin(), stage.iters.end(),
+                     [](const Iter& iter) { return iter.annotation == Annotation::Serial; });
+}
+
+}  // namespace
+
+int Schedule::add_stage(ir::StagePtr definition) {
+  for (const StageSchedule& stage : stages_) {
+    if (stage.definition->name == definition->name) {
+      throw ScheduleError("DuplicateStage", "there is already a stage '" + definition->name + "'", *this, -1);
+    }
+  }
+  StageSchedule stage;
+  for (const ir::Axis& axis : definition->axes) stage.iters.push_back({axis.name(), false, true, Annotation::Serial});
+  for (const ir::Axis& axis : definition->reduce_axes)
+    stage.iters.push_back({axis.name(), true, true, Annotation::Serial});
+  for (std::size_t i = 0; i < stage.iters.size(); ++i) stage.order.push_back(static_cast<int>(i));
+  stage.definition = std::move(definition);
+  stages_.push_back(std::move(stage));
+  return static_cast<int>(stages_.size()) - 1;
+}
+
+void Schedule::redefine(int stage, ir::StagePtr definition, int except) {
+  StageMap changed{{(*this)[stage].definition.get(), definition}};
+  edit(stage).definition = std::move(definition);
+  // Readers of a redefined stage are redefined in turn, in topological order: definitions are immutable.
+  for (bool again = true; again;) {
+    again = false;
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      if (static_cast<int>(i) == except) continue;
+      if (ir::StagePtr now = redirected(stages_[i].definition, changed)) {
+        changed[stages_[i].definition.get()] = now;
+        stages_[i].definition = std::move(now);
+        again = true;
+      }
+    }
+  }
+}
+
+std::string Schedule::cache_read(std::string_view source_name, std::string_view consumer_name) {
+  const int source = stage(source_name);
+  const int consumer = require_stage(consumer_name, true);
+  const std::vector<int> reads = reads_of(*this, consumer);
+  if (std::find(reads.begin(), reads.end(), source) == reads.end()) {
+    throw ScheduleError("NotAConsumer",
+                        "'" + std::string(consumer_name) + "' does not read '" + std::string(source_name) + "'", *this,
+                        consumer);
+  }
+  const ir::StagePtr original = (*this)[source].definition;
+  auto copy = std::make_shared<ir::Stage>();
+  copy->name = original->name + "_cache";
+  copy->axes = fresh_axes(original->axes);
+  copy->dtypes = original->dtypes;
+  copy->body = loads(original, copy->axes);
+  const std::string new_name = copy->name;
+  const ir::StagePtr cache = copy;
+  add_stage(cache);
+  record("cache_read", {std::string(source_name), std::string(consumer_name)});
+  redefine(consumer, redirected((*this)[consumer].definition, {{original.get(), cache}}));
+  return new_name;
+}
+
+std::string Schedule::cache_write(std::string_view stage_name) {
+  const int s = require_stage(stage_name, true);
+  if (!untouched((*this)[s])) {
+    throw ScheduleError("AlreadyScheduled", "cache_write needs untouched loops", *this, s, -1,
+                        "call it before the stage's other primitives");
+  }
+  const ir::StagePtr original = (*this)[s].definition;
+  auto local = std::make_shared<ir::Stage>(*original);
+  local->name = original->name + "_local";
+  const std::string new_name = local->name;
+  const ir::StagePtr local_stage = local;
+  add_stage(local_stage);
+  record("cache_write", {std::string(stage_name)});
+
+  auto copy = std::make_shared<ir::Stage>();
+  copy->name = original->name;
+  copy->axes = fresh_axes(original->axes);
+  copy->dtypes = original->dtypes;
+  copy->body = loads(local_stage, copy->axes);
+  redefine(s, copy);
+  StageSchedule& stage = edit(s);
+  stage.iters.clear();
+  stage.order.clear();
+  for (const ir::Axis& axis : copy->axes) {
+    stage.order.push_back(static_cast<int>(stage.iters.size()));
+    stage.iters.push_back({axis.name(), false, true, Annotation::Serial});
+  }
+  return new_name;
+}
+
+std::string Schedule::rfactor(std::string_view stage_name, std::string_view axis_name, std::int64_t factor) {
+  const int s = require_stage(stage_name, true);
+  const ir::StagePtr original = (*this)[s].definition;
+  if (!original->is_reduction()) throw ScheduleError("NotAReduceAxis", "the stage is no reduction", *this, s);
+  const auto axis = std::find_if(original->reduce_axes.begin(), original->reduce_axes.end(),
+                                 [&](const ir::Axis& a) { return a.name() == axis_name; });
+  if (axis == original->reduce_axes.end()) {
+    throw ScheduleError("NotAReduceAxis", "'" + std::string(axis_name) + "' is no reduce axis", *this, s);
+  }
+  if (!original->reducer->associative) {
+    throw ScheduleError("NotAssociative", "reducer '" + original->reducer->name + "' is not associative", *this, s);
+  }
+  if (original->reduce_axes.size() > 1 && !original->reducer->commutative) {
+    throw ScheduleError(
+        "NotCommutative",
+        "blocks of one of several reduce axes reorder the terms; '" + original->reducer->name + "' is not commutative",
+        *this, s);
+  }
+  if (factor < 1)
+    throw ScheduleError("EmptyFactor", "a factor must be at least 1, not " + std::to_string(factor), *this, s);
+  if (!untouched((*this)[s])) throw ScheduleError("AlreadyScheduled", "rfactor needs untouched loops", *this, s);
+
+  const std::int64_t extent = axis->extent().value();
+  const std::int64_t blocks = (extent + factor - 1) / factor;
+  auto partial = std::make_shared<ir::Stage>();
+  partial->name = original->name + "_rf";
+  partial->dtypes = original->dtypes;
+  partial->reducer = original->reducer;
+  const ir::Axis block(std::string(axis_name) + "_block", blocks);
+  partial->axes = fresh_axes(original->axes);
+  AxisMap axes;
+  for (std::size_t i = 0; i < original->axes.size(); ++i) axes[original->axes[i].get()] = partial->axes[i];
+  partial->axes.insert(partial->axes.begin(), block);
+  for (const ir::Axis& r : original->reduce_axes) {
+    const bool cut = r == *axis;
+    partial->reduce_axes.emplace_back(r.name(), cut ? ir::Extent(std::min(factor, extent)) : r.extent(), true);
+    axes[r.get()] = cut ? ir::Expr(block) * ir::Expr(factor) + ir::Expr(partial->reduce_axes.back())
+                        : ir::Expr(partial->reduce_axes.back());
+  }
+  partial->body = original->body;
+  partial->where = original->where;
+  rewrite_all(partial->body, {}, axes);
+  rewrite_all(partial->where, {}, axes);
+  if (extent % factor != 0) partial->where.push_back(axes[axis->get()] < ir::Expr(extent));
+  const std::string new_name = partial->name;
+  const ir::StagePtr partial_stage = partial;
+  add_stage(partial_stage);
+  record("rfactor", {std::string(stage_name), std::string(axis_name), std::to_string(factor)});
+
+  auto total = std::make_shared<ir::Stage>(*original);
+  const ir::Axis over(std::string(axis_name) + "_block", blocks, true);
+  total->reduce_axes = {over};
+  total->where.clear();
+  std::vector<ir::Expr> index{over};
+  index.insert(index.end(), original->axes.begin(), original->axes.end());
+  total->body.clear();
+  for (std::size_t c = 0; c < original->dtypes.size(); ++c)
+    total->body.push_back(ir::Tensor(partial_stage, static_cast<int>(c)).at(index));
+  redefine(s, total);
+  StageSchedule& stage = edit(s);
+  stage.iters.resize(original->axes.size());
+  stage.iters.push_back({over.name(), true, true, Annotation::Serial});
+  stage.order.clear();
+  for (std::size_t i = 0; i < stage.iters.size(); ++i) stage.order.push_back(static_cast<int>(i));
+  return new_name;
+}
+
+}  // namespace temper::schedule
