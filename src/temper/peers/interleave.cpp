@@ -1,0 +1,86 @@
+#include "temper/peers/interleave.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "temper/peers/peer.h"
+#include "temper/support/error.h"
+
+namespace temper::peers {
+namespace {
+
+constexpr std::int64_t kMaxCalls = std::int64_t{1} << 24;
+constexpr int kMinRounds = 5;
+
+/// Calls that fill `seconds`, found by doubling.
+std::int64_t calibrate(const Side& side, double seconds) {
+  side.run(0, 1);
+  for (std::int64_t calls = 1;; calls *= 2) {
+    const double took = side.run(calls, 0);
+    if (took >= seconds / 2 || calls >= kMaxCalls) {
+      const double wanted = took > 0 ? std::ceil(static_cast<double>(calls) * seconds / took) : 1.0;
+      return std::clamp<std::int64_t>(std::llround(std::min(wanted, static_cast<double>(kMaxCalls))), 1, kMaxCalls);
+    }
+  }
+}
+
+}  // namespace
+
+Side side_of(std::string name, std::function<void()> function, std::function<double()> now) {
+  return {std::move(name),
+          [function = std::move(function), now = std::move(now)](std::int64_t calls, std::int64_t warmup) {
+            for (std::int64_t i = 0; i < warmup; ++i) function();
+            const double start = now();
+            for (std::int64_t i = 0; i < calls; ++i) function();
+            return now() - start;
+          }};
+}
+
+Side side_of(Peer& peer) {
+  return {std::string(peer.name()),
+          [&peer](std::int64_t calls, std::int64_t warmup) { return peer.run(calls, warmup); }};
+}
+
+std::vector<SideTimes> interleave(const std::vector<Side>& sides, const InterleaveOptions& options) {
+  if (sides.empty() || options.rounds < 1) {
+    throw Error(ErrorCode::InvalidArgument, "A comparison needs at least one side and one round", "interleave");
+  }
+  std::vector<SideTimes> times;
+  for (const Side& side : sides) times.push_back({side.name, calibrate(side, options.sample_seconds), 0, 0, {}});
+
+  std::mt19937_64 random(options.seed);
+  std::vector<std::size_t> order(sides.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  double spent = 0;
+  for (int round = 0; round < options.rounds; ++round) {
+    if (options.budget_seconds > 0 && spent >= options.budget_seconds && round >= kMinRounds) break;
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+    for (const std::size_t i : order) {
+      const double seconds = sides[i].run(times[i].calls, options.warmup_calls);
+      spent += seconds;
+      times[i].samples.push_back(seconds / static_cast<double>(times[i].calls));
+    }
+  }
+  for (SideTimes& side : times) {
+    side.min_seconds = *std::ranges::min_element(side.samples);
+    side.median_seconds = median(side.samples);
+  }
+  return times;
+}
+
+double ratio(const SideTimes& peer, const SideTimes& temper) {
+  TEMPER_CHECK(temper.median_seconds > 0, "a side has no time");
+  return peer.median_seconds / temper.median_seconds;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) throw Error(ErrorCode::InvalidArgument, "There is no median of nothing", "median");
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace temper::peers

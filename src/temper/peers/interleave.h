@@ -1,0 +1,53 @@
+// Paired timing: several implementations of one workload in turn, so that a change of clock frequency or a noisy
+// neighbour meets all of them alike.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace temper::peers {
+
+class Peer;
+
+/// One implementation. `run(calls, warmup)` returns the seconds that `calls` calls took together, after `warmup`
+/// untimed ones; `calls` may be zero.
+struct Side {
+  std::string name;
+  std::function<double(std::int64_t calls, std::int64_t warmup)> run;
+};
+
+/// A function of this process, timed by `now` (seconds, monotonic).
+Side side_of(std::string name, std::function<void()> function, std::function<double()> now);
+/// A prepared peer, which must outlive the side.
+Side side_of(Peer& peer);
+
+struct InterleaveOptions {
+  int rounds = 25;               ///< samples of each side
+  double sample_seconds = 2e-3;  ///< a sample is as many calls as fill this
+  double budget_seconds = 0;  ///< rounds stop early, after at least 5, once all timed calls add up to this; 0: no bound
+  std::int64_t warmup_calls = 1;  ///< before each sample: the other sides have used the caches meanwhile
+  std::uint64_t seed = 0;         ///< of the order within each round
+};
+
+struct SideTimes {
+  std::string name;
+  std::int64_t calls = 0;       ///< per sample
+  double min_seconds = 0;       ///< per call
+  double median_seconds = 0;    ///< per call
+  std::vector<double> samples;  ///< seconds per call, in the order of measurement
+};
+
+/// Calibrates each side, then runs `rounds` rounds; every round runs every side once, in a random order. Results in the
+/// order of `sides`. What a side throws passes through. Throws Error{InvalidArgument} when there is no side or no
+/// round.
+std::vector<SideTimes> interleave(const std::vector<Side>& sides, const InterleaveOptions& options);
+
+/// How many times faster than `peer` Temper is: peer median / Temper median.
+double ratio(const SideTimes& peer, const SideTimes& temper);
+
+/// The median; the mean of the middle two of an even number. Throws Error{InvalidArgument} when empty.
+double median(std::vector<double> values);
+
+}  // namespace temper::peers
