@@ -105,6 +105,12 @@ Tensor compute(std::string name, std::vector<Extent> shape,
   return Tensor(std::move(stage));
 }
 
+void expect_axes(std::span<const Axis> axes, std::size_t count) {
+  if (axes.size() == count) return;
+  throw Error(ErrorCode::InvalidArgument, "the definition takes " + std::to_string(count) + " axes but the shape has " +
+                                              std::to_string(axes.size()));
+}
+
 const StagePtr& Compute::stage(std::string_view name) const {
   for (const StagePtr& candidate : stages) {
     if (candidate->name == name) return candidate;

@@ -20,8 +20,8 @@
 
 namespace temper::ir {
 
-/// How the terms of a reduction are combined. `combine[i]` is component i of the result, over `param(0..arity-1)` (running
-/// values) and `param(arity..2*arity-1)` (the new term). The declared algebra is property-tested, not trusted.
+/// How the terms of a reduction are combined. `combine[i]` is component i of the result, over `param(0..arity-1)`
+/// (running values) and `param(arity..2*arity-1)` (the new term). The declared algebra is property-tested, not trusted.
 struct Reducer {
   std::string name;
   std::vector<Expr> identity;  ///< literals, one per component
@@ -45,15 +45,15 @@ enum class StageKind : std::uint8_t { Placeholder, Compute };
 
 struct Stage {
   StageKind kind = StageKind::Compute;
-  std::string name;              ///< unique within a Compute: [A-Za-z_][A-Za-z0-9_]*
-  std::vector<Axis> axes;        ///< spatial axes; for a placeholder they carry its shape
-  std::vector<DType> dtypes;     ///< one per component
-  bool constant = false;         ///< placeholder only: known before the first run
-  std::vector<Expr> body;        ///< one per component
+  std::string name;           ///< unique within a Compute: [A-Za-z_][A-Za-z0-9_]*
+  std::vector<Axis> axes;     ///< spatial axes; for a placeholder they carry its shape
+  std::vector<DType> dtypes;  ///< one per component
+  bool constant = false;      ///< placeholder only: known before the first run
+  std::vector<Expr> body;     ///< one per component
   std::optional<Reducer> reducer;
-  std::vector<Axis> reduce_axes; ///< empty unless `reducer`
-  std::vector<Expr> init;        ///< empty, or one per component, over spatial axes only
-  std::vector<Expr> where;       ///< conditions, affine with div and mod in the axes, joined by "and"
+  std::vector<Axis> reduce_axes;  ///< empty unless `reducer`
+  std::vector<Expr> init;         ///< empty, or one per component, over spatial axes only
+  std::vector<Expr> where;        ///< conditions, affine with div and mod in the axes, joined by "and"
   bool is_reduction() const { return reducer.has_value(); }
   std::vector<std::int64_t> shape() const;  ///< constant extents. Throws Error{Unsupported} for a symbolic one.
 };
@@ -105,10 +105,10 @@ Definition max_over(Expr term, std::vector<Axis> axes);
 Definition min_over(Expr term, std::vector<Axis> axes);
 
 /// Defines a stage. `names` gives the spatial axes' names (empty: i0, i1, …).
-Tensor compute(std::string name, std::vector<Extent> shape, const std::function<Definition(std::span<const Axis>)>& define,
-               std::vector<std::string> names = {});
-/// As `compute`, with up to five axes spread over the lambda's arguments: `define("C", {m, n}, [&](Axis i, Axis j) {...})`.
-/// The lambda must take as many axes as `shape` has.
+Tensor compute(std::string name, std::vector<Extent> shape,
+               const std::function<Definition(std::span<const Axis>)>& define, std::vector<std::string> names = {});
+/// As `compute`, with up to five axes spread over the lambda's arguments: `define("C", {m, n}, [&](Axis i, Axis j)
+/// {...})`. The lambda must take as many axes as `shape` has.
 template <class Define>
 Tensor define(std::string name, std::vector<Extent> shape, Define&& lambda, std::vector<std::string> names = {});
 /// Component `index` of a tuple-valued stage.
@@ -121,18 +121,18 @@ struct Parameter {
 };
 
 struct Compute {
-  std::vector<StagePtr> stages;    ///< topological order, placeholders included
-  std::vector<StagePtr> outputs;   ///< stages whose every component is written to memory for the caller
+  std::vector<StagePtr> stages;   ///< topological order, placeholders included
+  std::vector<StagePtr> outputs;  ///< stages whose every component is written to memory for the caller
   std::vector<Parameter> parameters;
   const StagePtr& stage(std::string_view name) const;  ///< Throws Error{NotFound}.
   int index_of(const Stage* stage) const;              ///< position in `stages`; -1 when absent
 };
-/// Collects everything the outputs read. Placeholders come first, in order of first use. Throws Error{InvalidArgument} on
-/// duplicate names.
+/// Collects everything the outputs read. Placeholders come first, in order of first use. Throws Error{InvalidArgument}
+/// on duplicate names.
 Compute make_compute(const std::vector<Tensor>& outputs, std::vector<Parameter> parameters = {});
 
-/// Checks everything a Compute promises: names, dtypes, ranks, arity, affine conditions, topological order, reads inside
-/// the domain where they are affine. Throws Error{InvalidArgument} that names the stage.
+/// Checks everything a Compute promises: names, dtypes, ranks, arity, affine conditions, topological order, reads
+/// inside the domain where they are affine. Throws Error{InvalidArgument} that names the stage.
 void verify(const Compute& compute);
 
 /// Text form; `parse_compute(print(c))` is structurally equal to `c`.
@@ -144,22 +144,31 @@ Compute parse_compute(std::string_view text);
 /// 64-bit structural hash: equal for computes that differ only in axis and stage names.
 std::uint64_t structural_hash(const Compute& compute);
 
+/// Throws Error{InvalidArgument} unless `axes` holds `count` axes; the check behind `define`.
+void expect_axes(std::span<const Axis> axes, std::size_t count);
+
 template <class Define>
 Tensor define(std::string name, std::vector<Extent> shape, Define&& lambda, std::vector<std::string> names) {
   return compute(
       std::move(name), std::move(shape),
       [&](std::span<const Axis> axes) -> Definition {
         if constexpr (std::is_invocable_v<Define>) {
+          expect_axes(axes, 0);
           return lambda();
         } else if constexpr (std::is_invocable_v<Define, Axis>) {
+          expect_axes(axes, 1);
           return lambda(axes[0]);
         } else if constexpr (std::is_invocable_v<Define, Axis, Axis>) {
+          expect_axes(axes, 2);
           return lambda(axes[0], axes[1]);
         } else if constexpr (std::is_invocable_v<Define, Axis, Axis, Axis>) {
+          expect_axes(axes, 3);
           return lambda(axes[0], axes[1], axes[2]);
         } else if constexpr (std::is_invocable_v<Define, Axis, Axis, Axis, Axis>) {
+          expect_axes(axes, 4);
           return lambda(axes[0], axes[1], axes[2], axes[3]);
         } else {
+          expect_axes(axes, 5);
           return lambda(axes[0], axes[1], axes[2], axes[3], axes[4]);
         }
       },

@@ -17,7 +17,8 @@ struct Extent {
   std::vector<std::pair<std::string, std::int64_t>> terms;  ///< (parameter, coefficient), sorted by parameter
 
   Extent() = default;
-  Extent(std::int64_t value) : constant(value) {}  // NOLINT(google-explicit-constructor): extents are written as numbers
+  Extent(std::int64_t value)
+      : constant(value) {}  // NOLINT(google-explicit-constructor): extents are written as numbers
   bool is_constant() const { return terms.empty(); }
   /// The constant. Throws Error{Unsupported} when the extent depends on a parameter.
   std::int64_t value() const;
@@ -49,24 +50,54 @@ class Axis {
 inline Axis reduce(std::string name, Extent extent) { return Axis(std::move(name), std::move(extent), true); }
 
 enum class ExprKind : std::uint8_t {
-  Int,     ///< integer literal, dtype i64
-  Float,   ///< floating literal of `dtype`
-  Var,     ///< value of an axis, dtype i64
-  Param,   ///< argument of a reducer's combine function (`index`: 0..arity-1 the running value, arity..2*arity-1 the new term)
+  Int,    ///< integer literal, dtype i64
+  Float,  ///< floating literal of `dtype`
+  Var,    ///< value of an axis, dtype i64
+  Param,  ///< argument of a reducer's combine function (`index`: 0..arity-1 the running value, arity..2*arity-1 the new
+          ///< term)
   Unary,
   Binary,
   Select,  ///< args: condition, then, else
   Cast,
-  Load,    ///< element `args` of component `index` of stage `stage`
+  Load,  ///< element `args` of component `index` of stage `stage`
 };
 
 enum class UnaryOp : std::uint8_t {
-  Neg, Abs, Not, Exp, Log, Sqrt, Rsqrt, Tanh, Erf, Sigmoid, Sin, Cos, Floor, Ceil, Round /* half to even */, Sign
+  Neg,
+  Abs,
+  Not,
+  Exp,
+  Log,
+  Sqrt,
+  Rsqrt,
+  Tanh,
+  Erf,
+  Sigmoid,
+  Sin,
+  Cos,
+  Floor,
+  Ceil,
+  Round /* half to even */,
+  Sign
 };
 enum class BinaryOp : std::uint8_t {
-  Add, Sub, Mul, Div /* float: IEEE; integer: towards zero */, FloorDiv, Mod /* floor modulo, sign of the divisor */,
-  Min, Max /* of floats: NaN if either is NaN */, Pow,
-  Lt, Le, Gt, Ge, Eq, Ne, And, Or
+  Add,
+  Sub,
+  Mul,
+  Div /* float: IEEE; integer: towards zero */,
+  FloorDiv,
+  Mod /* floor modulo, sign of the divisor */,
+  Min,
+  Max /* of floats: NaN if either is NaN */,
+  Pow,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Eq,
+  Ne,
+  And,
+  Or
 };
 
 struct Stage;

@@ -30,7 +30,8 @@ class Oracle {
   ~Oracle();
   Oracle(const Oracle&) = delete;
   Oracle& operator=(const Oracle&) = delete;
-  /// Element `index` of component `component` of `stage`; intermediate elements are memoised. Floating arithmetic is f64.
+  /// Element `index` of component `component` of `stage`; intermediate elements are memoised. Floating arithmetic is
+  /// f64.
   Evaluated at(const Stage& stage, std::span<const std::int64_t> index, int component = 0);
   /// Every element of one component, row-major.
   std::vector<double> all(const Stage& stage, int component = 0);

@@ -16,7 +16,7 @@
 namespace temper::ir {
 namespace {
 
-constexpr std::array<std::string_view, 2> kReservedNames{"inf", "nan"};
+constexpr std::array<std::string_view, 4> kReservedNames{"inf", "nan", "inf_f64", "nan_f64"};
 
 bool is_identifier(std::string_view name) {
   if (name.empty() || (std::isalpha(static_cast<unsigned char>(name[0])) == 0 && name[0] != '_')) return false;
