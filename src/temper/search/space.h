@@ -6,6 +6,9 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "temper/record/record.h"
@@ -21,9 +24,18 @@ struct Knob {
 /// A condition over some knobs of a design. `holds` receives the values of `knobs`, in that order. It must be pure and
 /// cheap: enumeration calls it as soon as its last knob is assigned.
 struct Constraint {
-  std::string name;                 ///< says what is limited: "register file", "bodies", ...
+  std::string name;  ///< says what is limited: "register file", "bodies", ...
   std::vector<std::string> knobs;
   std::function<bool(std::span<const std::int64_t>)> holds;
+};
+
+/// A number that the author of a design knows to matter (tile area, footprint of a panel, quotient of two knobs),
+/// offered to cost models beside the knobs themselves. `value` receives the values of `knobs`, in that order. It must
+/// be pure.
+struct DerivedFeature {
+  std::string name;
+  std::vector<std::string> knobs;
+  std::function<double(std::span<const std::int64_t>)> value;
 };
 
 /// One way to build the work, with its open choices.
@@ -31,19 +43,32 @@ struct Design {
   std::string name;
   std::vector<Knob> knobs;
   std::vector<Constraint> constraints;
+  std::vector<DerivedFeature> features = {};
 };
+/// Position of the knob of that name; -1 when the design has none.
+int knob_index(const Design& design, std::string_view name);
 
 /// A point: a design and the *value indices* of its knobs.
 struct Candidate {
   int design = 0;
   std::vector<std::int32_t> choice;
   bool operator==(const Candidate&) const = default;
+  /// The same in every process.
   std::uint64_t hash() const;
 };
+/// Makes candidates usable as keys of unordered containers.
+struct CandidateHash {
+  std::size_t operator()(const Candidate& candidate) const { return static_cast<std::size_t>(candidate.hash()); }
+};
+using CandidateSet = std::unordered_set<Candidate, CandidateHash>;
+template <class Value>
+using CandidateMap = std::unordered_map<Candidate, Value, CandidateHash>;
 
+/// Everything that may be built for one piece of work.
 class Space {
  public:
   virtual ~Space() = default;
+  /// The same list, at the same address, for the life of the space.
   virtual const std::vector<Design>& designs() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// Search strategies: ask for candidates, tell their measurements. Stateless about hardware; deterministic: the same seed
-// and the same answers give the same candidates.
+// Search strategies: ask for candidates, tell their measurements. Stateless about hardware; deterministic: the same
+// seed and the same answers give the same candidates.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "temper/search/enumeration.h"
 #include "temper/search/space.h"
 
 namespace temper::search {
@@ -17,8 +18,9 @@ namespace temper::search {
 /// Declared once; the command line, help, JSON and checks are made from it.
 struct Option {
   std::string name;
-  double default_value = 0, min = 0, max = 0;
+  double default_value = 0, min = 0, max = 0;  ///< both bounds are allowed
   std::string doc;
+  bool integer = false;  ///< only whole numbers are allowed
 };
 
 struct Told {
@@ -30,16 +32,25 @@ struct Told {
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  /// Up to `count` distinct valid candidates that were never returned nor told before; fewer, or none, when the space is exhausted.
+  /// Up to `count` distinct valid candidates that were never returned nor told before; fewer, or none, when the space
+  /// is exhausted.
   virtual std::vector<Candidate> ask(int count) = 0;
+  /// Measurements, of candidates that were asked for or of others (records of an earlier run). A result for the same
+  /// candidate may come twice; the last one counts.
   virtual void tell(std::span<const Told> results) = 0;
+  /// How much of the budget is spent, from 0 to 1, whatever it is counted in; call it before `ask`. A strategy that
+  /// turns from exploration to refinement near the end needs it, the others ignore it.
+  virtual void set_progress(double /*fraction*/) {}
 };
 
+/// What a strategy is made of. The pointers are borrowed and must outlive the strategy.
 struct StrategyContext {
   const Space* space = nullptr;
-  Scorer* scorer = nullptr;  ///< may be null: then strategies work without a model
+  const SpaceIndex* index = nullptr;  ///< of `space`; may be null: then the strategy enumerates the space itself
+  Scorer* scorer = nullptr;           ///< may be null: then strategies work without a model
   std::uint64_t seed = 0;
-  std::map<std::string, double> options;  ///< overrides of declared options
+  std::map<std::string, double> options =
+      {};  ///< overrides of declared options; `StrategyInfo::make` gets them complete
 };
 
 struct StrategyInfo {
@@ -48,9 +59,11 @@ struct StrategyInfo {
   std::vector<Option> options;
   std::unique_ptr<Strategy> (*make)(const StrategyContext&);
 };
-/// The one table of strategies.
+/// The one table of strategies; the first one is the default.
 std::span<const StrategyInfo> strategies();
 /// Throws Error{InvalidArgument} that lists the known names, or that an option is unknown or out of bounds.
 std::unique_ptr<Strategy> make_strategy(std::string_view name, const StrategyContext& context);
+/// The strategy that is used when none is named.
+inline constexpr std::string_view kDefaultStrategy = "evolutionary";
 
 }  // namespace temper::search

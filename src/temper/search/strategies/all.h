@@ -1,0 +1,14 @@
+// One function for each strategy; `strategy.cpp` lists them.
+#pragma once
+
+#include "temper/search/strategy.h"
+
+namespace temper::search {
+
+StrategyInfo random_strategy();
+StrategyInfo grid_strategy();
+StrategyInfo genetic_strategy();
+StrategyInfo annealing_strategy();
+StrategyInfo evolutionary_strategy();
+
+}  // namespace temper::search

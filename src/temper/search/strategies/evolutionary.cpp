@@ -1,0 +1,171 @@
+// Model-guided evolution, the default. Each batch evolves a population on predicted scores: it starts from the best
+// measured candidates and fresh random ones, and a few generations of crossover and mutation score thousands of
+// candidates, of which about 1% are measured: the best, kept diverse, and a random share against the model's blind
+// spots. (After the evolutionary search of Ansor: Zheng et al., OSDI 2020, section 5.1.) Near the end of a budget a
+// growing share of the batch refines: neighbours of the best measured candidates, ranked by the model, so that no
+// single-knob improvement of the winner is left untried where the budget allows. Without a scorer the same population
+// is bred from measurements and measured in the order in which it was bred.
+#include <algorithm>
+#include <cmath>
+
+#include "temper/search/strategies/all.h"
+#include "temper/search/strategy_base.h"
+
+namespace temper::search {
+namespace {
+
+class Evolutionary : public StrategyBase {
+ public:
+  explicit Evolutionary(const StrategyContext& context) : StrategyBase(context, "evolutionary") {}
+
+ protected:
+  void propose(int count) override {
+    const int random_share = rounded(option("epsilon") * count);
+    const int refined = measured().empty() ? 0 : rounded(refined_share() * count);
+    refine(refined);
+    if (has_scorer()) {
+      evolve_on_scores(missing() - random_share);
+    } else {
+      breed_from_measurements(missing() - random_share);
+    }
+  }
+
+ private:
+  /// A whole number near `share`, right on average.
+  int rounded(double share) { return static_cast<int>(std::floor(share + random().uniform_real())); }
+
+  /// None before `refine_from`, then rising to `refine_share` at the end of the budget.
+  double refined_share() const {
+    const double from = option("refine_from");
+    if (progress() < from || from >= 1) return 0;
+    return option("refine_share") * std::min(1.0, 0.5 + 0.5 * (progress() - from) / (1 - from));
+  }
+
+  /// Up to `count` unseen neighbours of the best measured candidates, taken up in order of speed: all single-knob ones
+  /// of a candidate and, after those, moves of two knobs.
+  void refine(int count) {
+    const int keep = missing() - count;
+    constexpr std::size_t kIncumbents = 4;
+    for (std::size_t i = 0; i < std::min(measured().size(), kIncumbents) && missing() > keep; ++i) {
+      const Candidate& incumbent = measured()[i].candidate;
+      for (const bool pairs : {false, true}) {
+        std::vector<Candidate> near =
+            pairs ? index().pair_neighbours(incumbent) : index().neighbours(incumbent, Reach::Any);
+        if (!pairs) {
+          for (int design = 0; design < index().designs(); ++design) {
+            if (design != incumbent.design && index().size(design) > 0)
+              near.push_back(index().translate(incumbent, design));
+          }
+        }
+        std::erase_if(near, [&](const Candidate& candidate) { return seen(candidate); });
+        if (near.empty()) continue;
+        std::vector<Scored> ranked = rank(near);
+        for (std::size_t n = 0; n < ranked.size() && missing() > keep; ++n) accept(ranked[n].candidate);
+      }
+    }
+  }
+
+  /// Best first by the scorer, or in random order without one.
+  std::vector<Scored> rank(const std::vector<Candidate>& candidates) {
+    std::vector<Scored> ranked;
+    if (has_scorer()) {
+      const std::vector<double> scores = score(candidates);
+      for (std::size_t i = 0; i < candidates.size(); ++i) ranked.push_back({candidates[i], scores[i]});
+    } else {
+      for (const Candidate& candidate : candidates) ranked.push_back({candidate, random().uniform_real()});
+    }
+    sort_by_score(ranked);
+    return ranked;
+  }
+
+  void evolve_on_scores(int count) {
+    if (count <= 0) return;
+    const std::size_t population = static_cast<std::size_t>(option("population"));
+    CandidateMap<double> known;  // everything scored for this batch
+    const auto add_scores = [&](const std::vector<Candidate>& candidates) {
+      const std::vector<double> scores = score(candidates);
+      for (std::size_t i = 0; i < candidates.size(); ++i) known.emplace(candidates[i], scores[i]);
+    };
+    // Founders: elites, and twice as many fresh samples as the population holds while little is known.
+    std::vector<Candidate> founders;
+    CandidateSet distinct;
+    const auto found = [&](const Candidate& candidate) {
+      if (distinct.insert(candidate).second) founders.push_back(candidate);
+    };
+    const std::size_t elites = std::min(measured().size(), static_cast<std::size_t>(option("elites")));
+    for (std::size_t i = 0; i < elites; ++i) found(measured()[i].candidate);
+    const std::size_t fresh = measured().empty() ? 4 * population : population / 2;
+    for (std::size_t i = 0; i < fresh; ++i)
+      found(i % 2 == 0 ? index().sample(random()) : index().sample_by_design(random()));
+    add_scores(founders);
+
+    std::vector<Scored> parents = best_of(known, population);
+    for (int generation = 0; generation < int_option("generations"); ++generation) {
+      std::vector<Candidate> children;
+      for (std::size_t i = 0; i < population; ++i) {
+        Candidate child = breed(parents);
+        if (!known.contains(child) && distinct.insert(child).second) children.push_back(std::move(child));
+      }
+      if (children.empty()) break;
+      add_scores(children);
+      parents = best_of(known, population);
+    }
+    std::vector<Scored> unseen;
+    for (const auto& [candidate, value] : known) {
+      if (!seen(candidate)) unseen.push_back({candidate, value});
+    }
+    for (const Candidate& candidate : select_diverse(std::move(unseen), count, option("diversity"))) accept(candidate);
+  }
+
+  static std::vector<Scored> best_of(const CandidateMap<double>& known, std::size_t count) {
+    std::vector<Scored> best;
+    best.reserve(known.size());
+    for (const auto& [candidate, value] : known) best.push_back({candidate, value});
+    sort_by_score(best);
+    if (best.size() > count) best.resize(count);
+    return best;
+  }
+
+  Candidate breed(const std::vector<Scored>& parents) {
+    // The square favours low ranks: half of the parents come from the best quarter.
+    const auto pick = [&]() -> const Candidate& {
+      const double u = random().uniform_real();
+      return parents[static_cast<std::size_t>(u * u * static_cast<double>(parents.size()))].candidate;
+    };
+    if (random().chance(option("crossover"))) {
+      Candidate child = index().crossover(pick(), pick(), random());
+      if (random().chance(0.5)) return child;
+      return index().mutate(child, 1, random());
+    }
+    return index().mutate(pick(), random().chance(0.7) ? 1 : 2, random());
+  }
+
+  void breed_from_measurements(int count) {
+    if (measured().size() < static_cast<std::size_t>(option("elites"))) return;  // the base fills up at random
+    std::vector<Scored> parents;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(option("elites")); ++i)
+      parents.push_back({measured()[i].candidate, 0});
+    const int keep = missing() - count;
+    for (int tries = 0; missing() > keep && tries < 50 * count; ++tries) accept(breed(parents));
+  }
+};
+
+std::unique_ptr<Strategy> make(const StrategyContext& context) { return std::make_unique<Evolutionary>(context); }
+
+}  // namespace
+
+StrategyInfo evolutionary_strategy() {
+  return {"evolutionary",
+          "evolution on the cost model's scores, then refinement of the best near the end of the budget",
+          {{"population", 256, 4, 65536, "candidates kept from one generation to the next", true},
+           {"generations", 4, 1, 100, "generations scored for one batch", true},
+           {"elites", 16, 1, 1024, "best measured candidates that join every population", true},
+           {"crossover", 0.4, 0, 1, "probability that a child has two parents"},
+           {"epsilon", 0.05, 0, 1, "share of each batch that is random"},
+           {"diversity", 0.1, 0, 10, "weight of knob values that are new in a batch against predicted score"},
+           {"refine_from", 0.6, 0, 1, "share of the budget after which refinement begins; 1: never"},
+           {"refine_share", 0.7, 0, 1, "share of a batch that refines at the end of the budget"}},
+          make};
+}
+
+}  // namespace temper::search

@@ -1,0 +1,117 @@
+#include "temper/search/strategy_base.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "temper/support/error.h"
+
+namespace temper::search {
+
+std::uint64_t RandomOrder::next(RandomStream& random) {
+  TEMPER_CHECK(left_ > 0, "a random order was read past its end");
+  // Position `at` gives its number; the last number still left moves into its place.
+  const std::uint64_t at = random.below(left_);
+  const auto number_at = [&](std::uint64_t position) {
+    const auto found = moved_.find(position);
+    return found == moved_.end() ? position : found->second;
+  };
+  const std::uint64_t result = number_at(at);
+  --left_;
+  moved_[at] = number_at(left_);
+  moved_.erase(left_);
+  return result;
+}
+
+StrategyBase::StrategyBase(const StrategyContext& context, std::string_view name)
+    : context_(context),
+      own_index_(context.index ? nullptr : std::make_unique<const SpaceIndex>(*context.space)),
+      index_(context.index ? context.index : own_index_.get()),
+      random_(RandomStream(context.seed).fork(name)),
+      fill_random_(random_.fork("fill")),
+      unseen_(index_->size()) {}
+
+std::vector<Candidate> StrategyBase::ask(int count) {
+  TEMPER_CHECK(count >= 0, "a strategy was asked for a negative number of candidates");
+  batch_.clear();
+  wanted_ = count;
+  if (count > 0 && !unseen_.empty()) propose(count);
+  while (missing() > 0 && accept_random()) {
+  }
+  return std::exchange(batch_, {});
+}
+
+void StrategyBase::tell(std::span<const Told> results) {
+  for (const Told& told : results) {
+    if (!index_->contains(told.candidate)) continue;
+    const bool first = seen_.insert(told.candidate).second;
+    if (!first) std::erase_if(measured_, [&](const Told& old) { return old.candidate == told.candidate; });
+    if (!told.ok) continue;
+    const auto faster = [](const Told& a, const Told& b) { return a.seconds < b.seconds; };
+    measured_.insert(std::upper_bound(measured_.begin(), measured_.end(), told, faster), told);
+  }
+  learn(results);
+}
+
+bool StrategyBase::accept(const Candidate& candidate) {
+  if (missing() <= 0 || !index_->contains(candidate) || !seen_.insert(candidate).second) return false;
+  batch_.push_back(candidate);
+  return true;
+}
+
+bool StrategyBase::accept_random() {
+  while (!unseen_.empty()) {
+    if (accept(index_->at(unseen_.next(fill_random_)))) return true;
+  }
+  return false;
+}
+
+std::vector<double> StrategyBase::score(std::span<const Candidate> candidates) {
+  std::vector<double> scores = context_.scorer->score(candidates);
+  TEMPER_CHECK(scores.size() == candidates.size(), "a scorer returned another number of scores than it got candidates");
+  return scores;
+}
+
+void sort_by_score(std::vector<Scored>& candidates) {
+  std::sort(candidates.begin(), candidates.end(), [](const Scored& a, const Scored& b) {
+    if (a.score != b.score) return a.score > b.score;
+    return std::tie(a.candidate.design, a.candidate.choice) < std::tie(b.candidate.design, b.candidate.choice);
+  });
+}
+
+std::vector<Candidate> select_diverse(std::vector<Scored> candidates, int count, double weight) {
+  sort_by_score(candidates);
+  // Only candidates that could still win are looked at: the batch would need to cover everything twice over to go
+  // deeper.
+  const std::size_t depth = static_cast<std::size_t>(std::max(count, 1)) * 8;
+  if (candidates.size() > depth) candidates.resize(depth);
+  std::vector<Candidate> chosen;
+  if (candidates.empty()) return chosen;
+  const double range = candidates.front().score - candidates.back().score;
+  std::set<std::tuple<int, std::size_t, std::int32_t>> covered;
+  std::vector<bool> taken(candidates.size(), false);
+  while (static_cast<int>(chosen.size()) < count && chosen.size() < candidates.size()) {
+    std::size_t best = candidates.size();
+    double best_value = 0;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (taken[i]) continue;
+      const Candidate& candidate = candidates[i].candidate;
+      double fresh = 0;
+      for (std::size_t knob = 0; knob < candidate.choice.size(); ++knob) {
+        fresh += covered.contains({candidate.design, knob, candidate.choice[knob]}) ? 0 : 1;
+      }
+      fresh /= std::max<double>(1, static_cast<double>(candidate.choice.size()));
+      const double value = candidates[i].score + weight * range * fresh;
+      if (best == candidates.size() || value > best_value) best = i, best_value = value;
+    }
+    taken[best] = true;
+    const Candidate& candidate = candidates[best].candidate;
+    for (std::size_t knob = 0; knob < candidate.choice.size(); ++knob) {
+      covered.insert({candidate.design, knob, candidate.choice[knob]});
+    }
+    chosen.push_back(candidate);
+  }
+  return chosen;
+}
+
+}  // namespace temper::search

@@ -1,0 +1,95 @@
+// What every strategy shares: what was proposed and measured, the promise of valid and new candidates, and an unbiased
+// stream of unseen candidates that ends exactly when the space is exhausted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "temper/search/strategy.h"
+
+namespace temper::search {
+
+/// The numbers 0..size-1 in uniformly random order, in memory proportional to the numbers drawn (a sparse
+/// Fisher-Yates).
+class RandomOrder {
+ public:
+  explicit RandomOrder(std::uint64_t size) : left_(size) {}
+  bool empty() const { return left_ == 0; }
+  /// Requires !empty().
+  std::uint64_t next(RandomStream& random);
+
+ private:
+  std::uint64_t left_;
+  std::unordered_map<std::uint64_t, std::uint64_t> moved_;
+};
+
+class StrategyBase : public Strategy {
+ public:
+  std::vector<Candidate> ask(int count) final;
+  void tell(std::span<const Told> results) final;
+  void set_progress(double fraction) final { progress_ = fraction; }
+
+ protected:
+  /// `name` separates the random numbers of strategies that share a seed.
+  StrategyBase(const StrategyContext& context, std::string_view name);
+
+  /// Offers candidates to `accept`, best first, until it holds `count` or ideas run out; the base fills the rest at
+  /// random.
+  virtual void propose(int count) = 0;
+  /// Called after the results have been added to `measured()`.
+  virtual void learn(std::span<const Told> /*results*/) {}
+
+  /// Adds a candidate to the batch unless it is invalid, was seen before or the batch is full. Returns whether it was
+  /// added.
+  bool accept(const Candidate& candidate);
+  /// Adds a random unseen candidate; false when the space is exhausted.
+  bool accept_random();
+  int missing() const { return wanted_ - static_cast<int>(batch_.size()); }
+
+  const SpaceIndex& index() const { return *index_; }
+  const Space& space() const { return *context_.space; }
+  bool has_scorer() const { return context_.scorer != nullptr; }
+  /// Higher is better. Requires has_scorer().
+  std::vector<double> score(std::span<const Candidate> candidates);
+  double option(const std::string& name) const { return context_.options.at(name); }
+  int int_option(const std::string& name) const { return static_cast<int>(option(name)); }
+  RandomStream& random() { return random_; }
+  double progress() const { return progress_; }
+
+  /// Successful measurements of valid candidates, fastest first.
+  std::span<const Told> measured() const { return measured_; }
+  /// Proposed, measured, or failed.
+  bool seen(const Candidate& candidate) const { return seen_.contains(candidate); }
+
+ private:
+  StrategyContext context_;
+  std::unique_ptr<const SpaceIndex> own_index_;
+  const SpaceIndex* index_;
+  RandomStream random_;
+  RandomStream fill_random_;
+  RandomOrder unseen_;
+  double progress_ = 0;
+  CandidateSet seen_;
+  std::vector<Told> measured_;
+  std::vector<Candidate> batch_;
+  int wanted_ = 0;
+};
+
+/// A candidate and how promising it is.
+struct Scored {
+  Candidate candidate;
+  double score = 0;
+};
+/// Best score first; equal scores in an order that depends on the candidates alone.
+void sort_by_score(std::vector<Scored>& candidates);
+
+/// Picks `count` of `candidates` greedily: high scores, but each knob value and design that the batch already has
+/// counts less the next time. `weight` 0 takes the best scores; 1 lets a wholly new candidate make up for the whole
+/// range of the scores. (After the diversity-aware selection of Chen et al., "Learning to optimize tensor programs",
+/// NeurIPS 2018, section 3.3.)
+std::vector<Candidate> select_diverse(std::vector<Scored> candidates, int count, double weight);
+
+}  // namespace temper::search
