@@ -25,5 +25,6 @@ foreach(folder IN LISTS folders)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/${folder}/tests.cmake)
     include(${CMAKE_SOURCE_DIR}/tests/${folder}/tests.cmake)
   endif()
-  gtest_discover_tests(test_${folder} TEST_PREFIX "${folder}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${folder})
+  gtest_discover_tests(test_${folder} TEST_PREFIX "${folder}." DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 300 LABELS ${folder} ENVIRONMENT "RC_PARAMS=seed=20240521")
 endforeach()
