@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 #include <utility>
 
 #include "temper/peers/peer.h"
 #include "temper/support/error.h"
+#include "temper/support/random.h"
 
 namespace temper::peers {
 namespace {
@@ -29,13 +29,12 @@ std::int64_t calibrate(const Side& side, double seconds) {
 
 }  // namespace
 
-Side side_of(std::string name, std::function<void()> function, std::function<double()> now) {
-  return {std::move(name),
-          [function = std::move(function), now = std::move(now)](std::int64_t calls, std::int64_t warmup) {
+Side side_of(std::string name, std::function<void()> function, const Clock& clock) {
+  return {std::move(name), [function = std::move(function), &clock](std::int64_t calls, std::int64_t warmup) {
             for (std::int64_t i = 0; i < warmup; ++i) function();
-            const double start = now();
+            const double start = clock.seconds();
             for (std::int64_t i = 0; i < calls; ++i) function();
-            return now() - start;
+            return clock.seconds() - start;
           }};
 }
 
@@ -51,13 +50,13 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
   std::vector<SideTimes> times;
   for (const Side& side : sides) times.push_back({side.name, calibrate(side, options.sample_seconds), 0, 0, {}});
 
-  std::mt19937_64 random(options.seed);
+  RandomStream random(options.seed);
   std::vector<std::size_t> order(sides.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   double spent = 0;
   for (int round = 0; round < options.rounds; ++round) {
     if (options.budget_seconds > 0 && spent >= options.budget_seconds && round >= kMinRounds) break;
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+    random.shuffle(order);
     for (const std::size_t i : order) {
       const double seconds = sides[i].run(times[i].calls, options.warmup_calls);
       spent += seconds;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "temper/support/clock.h"
+
 namespace temper::peers {
 
 class Peer;
@@ -18,8 +20,8 @@ struct Side {
   std::function<double(std::int64_t calls, std::int64_t warmup)> run;
 };
 
-/// A function of this process, timed by `now` (seconds, monotonic).
-Side side_of(std::string name, std::function<void()> function, std::function<double()> now);
+/// A function of this process, timed by `clock`, which must outlive the side.
+Side side_of(std::string name, std::function<void()> function, const Clock& clock);
 /// A prepared peer, which must outlive the side.
 Side side_of(Peer& peer);
 
