@@ -9,7 +9,7 @@ if(TEMPER_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-add_compile_options(-fvisibility-inlines-hidden)
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
 add_library(temper_warnings INTERFACE)
 target_compile_options(temper_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
                        # GCC 12 sees overlapping copies in string concatenation (GCC bug 105651)

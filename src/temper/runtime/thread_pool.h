@@ -60,6 +60,9 @@ class Scratch {
   int threads_ = 0;
 };
 
+/// A CPU number that means "not pinned".
+inline constexpr int kUnpinned = -1;
+
 /// Runs phases one after another on the pool. `scratch` must have been reserved for the pool's threads and the phases'
 /// scratch.
 void run_phases(std::span<const temper_phase> phases, void* const* buffers, ThreadPool& pool, Scratch& scratch);

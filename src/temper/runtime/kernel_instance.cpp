@@ -1,0 +1,52 @@
+#include "temper/runtime/kernel_instance.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "temper/support/error.h"
+
+namespace temper::runtime {
+
+KernelInstance::KernelInstance(ArtifactImage image, ThreadPool& pool) : image_(std::move(image)), pool_(&pool) {
+  prepared_ = true;
+  for (const temper_buffer& buffer : image_.buffers()) {
+    void* pointer = nullptr;
+    if (buffer.role == TEMPER_BLOB || buffer.role == TEMPER_WORKSPACE)
+      pointer = owned_.emplace_back(buffer.bytes).data();
+    if (buffer.role == TEMPER_CONSTANT) prepared_ = false;
+    buffers_.push_back(pointer);
+  }
+  if (!image_.prepare().empty()) prepared_ = false;
+  scratch_.reserve(pool.threads(), image_.scratch_bytes());
+}
+
+void KernelInstance::bind(int role, std::span<const void* const> pointers) {
+  const auto buffers = image_.buffers();
+  const auto count = static_cast<std::size_t>(std::ranges::count(buffers, role, &temper_buffer::role));
+  if (count != pointers.size()) {
+    throw Error(ErrorCode::InvalidArgument, "the kernel takes " + std::to_string(count) +
+                                                " pointers here, given were " + std::to_string(pointers.size()));
+  }
+  auto next = pointers.begin();
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    // Kernels take `void*` for every role; the interface promises that inputs and constants are only read.
+    if (buffers[i].role == role) buffers_[i] = const_cast<void*>(*next++);
+  }
+}
+
+void KernelInstance::prepare(std::span<const void* const> constants) {
+  bind(TEMPER_CONSTANT, constants);
+  run_phases(image_.prepare(), buffers_.data(), *pool_, scratch_);
+  prepared_ = true;
+}
+
+void KernelInstance::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  if (!prepared_) throw Error(ErrorCode::InvalidArgument, "the kernel's constants were not prepared");
+  bind(TEMPER_INPUT, inputs);
+  const std::vector<const void*> readable(outputs.begin(), outputs.end());
+  bind(TEMPER_OUTPUT, readable);
+  run_phases(image_.run(), buffers_.data(), *pool_, scratch_);
+}
+
+}  // namespace temper::runtime

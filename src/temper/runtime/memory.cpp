@@ -1,0 +1,83 @@
+#include "temper/runtime/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "temper/support/error.h"
+
+namespace temper::runtime {
+namespace {
+
+constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
+
+[[noreturn]] void out_of_memory(std::int64_t bytes) {
+  throw Error(ErrorCode::Io, "the system refused " + std::to_string(bytes) + " bytes of memory", {},
+              "use a smaller model or batch, or a machine with more memory");
+}
+
+/// Maps `bytes` (a multiple of the huge page) at a multiple of the huge page.
+std::byte* map_huge(std::int64_t bytes) {
+  const auto size = static_cast<std::size_t>(bytes + kHugePage);
+  if (bytes > INT64_MAX - kHugePage) return nullptr;
+  void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return nullptr;
+  auto* begin = static_cast<std::byte*>(base);
+  const auto misaligned = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(begin) % kHugePage);
+  const std::int64_t lead = misaligned == 0 ? 0 : kHugePage - misaligned;
+  if (lead > 0) munmap(begin, static_cast<std::size_t>(lead));
+  if (kHugePage - lead > 0) munmap(begin + lead + bytes, static_cast<std::size_t>(kHugePage - lead));
+  madvise(begin + lead, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);  // advice: a refusal only costs speed
+  return begin + lead;
+}
+
+}  // namespace
+
+AlignedBuffer::AlignedBuffer(std::int64_t bytes) {
+  TEMPER_CHECK(bytes >= 0, "a buffer has no negative size");
+  if (bytes == 0) return;
+  if (bytes > INT64_MAX / 2) out_of_memory(bytes);
+  if (bytes >= kHugePage) {
+    mapped_bytes_ = align_up(bytes, kHugePage);
+    data_ = map_huge(mapped_bytes_);
+    if (data_ == nullptr) out_of_memory(bytes);
+  } else {
+    const auto size = static_cast<std::size_t>(align_up(bytes));
+    data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
+    if (data_ == nullptr) out_of_memory(bytes);
+    std::memset(data_, 0, size);
+  }
+  bytes_ = bytes;
+}
+
+AlignedBuffer::~AlignedBuffer() {
+  if (mapped_bytes_ > 0) {
+    munmap(data_, static_cast<std::size_t>(mapped_bytes_));
+  } else {
+    std::free(data_);
+  }
+}
+
+Bytes Bytes::copy_of(std::span<const std::byte> bytes) {
+  auto buffer = std::make_shared<AlignedBuffer>(static_cast<std::int64_t>(bytes.size()));
+  std::ranges::copy(bytes, buffer->data());
+  const std::span<const std::byte> view = std::as_const(*buffer).span();
+  return Bytes(std::move(buffer), view);
+}
+
+Bytes Bytes::part_of(std::shared_ptr<const void> owner, std::span<const std::byte> bytes) {
+  TEMPER_CHECK(reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment == 0, "shared bytes are aligned to 64");
+  return Bytes(std::move(owner), bytes);
+}
+
+bool Bytes::operator==(const Bytes& other) const {
+  return span_.size() == other.span_.size() &&
+         (span_.data() == other.span_.data() || std::ranges::equal(span_, other.span_));
+}
+
+}  // namespace temper::runtime

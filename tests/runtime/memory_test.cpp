@@ -1,0 +1,61 @@
+#include "temper/runtime/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "temper/support/error.h"
+
+namespace temper::runtime {
+namespace {
+
+TEST(AlignedBuffer, IsAlignedAndZeroAtEverySize) {
+  for (const std::int64_t bytes : {1, 63, 64, 65, 4097, (2 << 20) - 1, 2 << 20, (2 << 20) + 1}) {
+    AlignedBuffer buffer(bytes);
+    const std::uintptr_t alignment = bytes >= (2 << 20) ? (2 << 20) : 64;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % alignment, 0u) << bytes;
+    EXPECT_EQ(buffer.bytes(), bytes);
+    EXPECT_TRUE(std::ranges::all_of(buffer.span(), [](std::byte b) { return b == std::byte{0}; })) << bytes;
+    std::ranges::fill(buffer.span(), std::byte{1});
+  }
+}
+
+TEST(AlignedBuffer, MovesItsMemory) {
+  AlignedBuffer first(100);
+  const std::byte* data = first.data();
+  AlignedBuffer second(std::move(first));
+  EXPECT_EQ(second.data(), data);
+  second = AlignedBuffer(4 << 20);
+  EXPECT_EQ(second.bytes(), 4 << 20);
+  EXPECT_EQ(AlignedBuffer(0).data(), nullptr);
+}
+
+TEST(AlignedBuffer, SaysThatTheSystemRefused) {
+  try {
+    AlignedBuffer buffer(std::int64_t{1} << 50);
+    FAIL() << "no machine has that much memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::Io);
+    EXPECT_NE(error.message().find("1125899906842624 bytes"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Bytes, CompareByContentAndKeepTheirOwnerAlive) {
+  const std::array<std::byte, 3> values{std::byte{1}, std::byte{2}, std::byte{3}};
+  const Bytes first = Bytes::copy_of(values), second = Bytes::copy_of(values);
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first.data(), second.data());
+  EXPECT_FALSE(first == Bytes::copy_of(std::span(values).first(2)));
+  auto owner = std::make_shared<AlignedBuffer>(64);
+  const std::weak_ptr<AlignedBuffer> watch = owner;
+  {
+    const Bytes part = Bytes::part_of(owner, owner->span());
+    owner.reset();
+    EXPECT_FALSE(watch.expired());
+  }
+  EXPECT_TRUE(watch.expired());
+}
+
+}  // namespace
+}  // namespace temper::runtime
