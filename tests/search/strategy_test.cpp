@@ -165,6 +165,35 @@ INSTANTIATE_TEST_SUITE_P(All, GuidedStrategy,
                                             ::testing::Bool()),
                          test_name);
 
+class ScoringStrategy : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ScoringStrategy, AvoidsWhatTheScorerKnowsCannotBeBuilt) {
+  const FakeSpace space = toy_matmul();
+  class Half : public FakeScorer {
+   public:
+    using FakeScorer::FakeScorer;
+    std::vector<double> score(std::span<const Candidate> candidates) override {
+      std::vector<double> scores = FakeScorer::score(candidates);
+      for (std::size_t i = 0; i < scores.size(); ++i) {
+        if (broken || candidates[i].hash() % 2 == 0) scores[i] = -std::numeric_limits<double>::infinity();
+      }
+      return scores;
+    }
+    bool broken = false;
+  } scorer(space, 0.5);
+  int unbuildable = 0;
+  const auto measure = [&](const Candidate& candidate) {
+    unbuildable += candidate.hash() % 2 == 0;
+    return Told{candidate, candidate.hash() % 2 == 1, toy_seconds(space, candidate)};
+  };
+  run(space, GetParam(), 1, 200, &scorer, measure);
+  EXPECT_LT(unbuildable, 40);  // the random share alone
+  scorer.broken = true;
+  EXPECT_EQ(run(space, GetParam(), 1, 200, &scorer, measure).size(), 200u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ScoringStrategy, ::testing::Values("evolutionary", "annealing", "genetic"));
+
 TEST(Strategies, DefaultIsTheFirstOfTheTable) {
   EXPECT_EQ(strategies().front().name, kDefaultStrategy);
   for (const StrategyInfo& info : strategies()) {
@@ -275,6 +304,9 @@ TEST(SelectDiverse, TakesTheBestOrSpreadsAsTold) {
   EXPECT_EQ(spread[0].choice[0], 0);
   EXPECT_TRUE(select_diverse({}, 3, 1).empty());
   EXPECT_EQ(select_diverse(make(), 100, 1).size(), 10u);
+  std::vector<Scored> broken = make();
+  broken[0].score = -std::numeric_limits<double>::infinity();
+  EXPECT_EQ(select_diverse(broken, 100, 1).size(), 9u);
 }
 
 }  // namespace

@@ -78,7 +78,8 @@ record::CandidateRecord to_record(const Space& space, const Candidate& candidate
 /// Throws Error{NotFound} when the design or a value no longer exists in `space`.
 Candidate from_record(const Space& space, const record::CandidateRecord& record);
 
-/// Ranks candidates without running them; higher is better, only the order counts.
+/// Ranks candidates without running them; higher is better, only the order counts. Minus infinity: it cannot be built,
+/// so it is never proposed on purpose. Never NaN.
 class Scorer {
  public:
   virtual ~Scorer() = default;

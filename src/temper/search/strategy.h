@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,17 +10,10 @@
 #include <vector>
 
 #include "temper/search/enumeration.h"
+#include "temper/search/options.h"
 #include "temper/search/space.h"
 
 namespace temper::search {
-
-/// Declared once; the command line, help, JSON and checks are made from it.
-struct Option {
-  std::string name;
-  double default_value = 0, min = 0, max = 0;  ///< both bounds are allowed
-  std::string doc;
-  bool integer = false;  ///< only whole numbers are allowed
-};
 
 struct Told {
   Candidate candidate;
@@ -49,8 +41,7 @@ struct StrategyContext {
   const SpaceIndex* index = nullptr;  ///< of `space`; may be null: then the strategy enumerates the space itself
   Scorer* scorer = nullptr;           ///< may be null: then strategies work without a model
   std::uint64_t seed = 0;
-  std::map<std::string, double> options =
-      {};  ///< overrides of declared options; `StrategyInfo::make` gets them complete
+  OptionValues options = {};  ///< overrides of declared options; `StrategyInfo::make` gets them complete
 };
 
 struct StrategyInfo {

@@ -1,6 +1,7 @@
 #include "temper/search/strategy_base.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -69,17 +70,22 @@ bool StrategyBase::accept_random() {
 std::vector<double> StrategyBase::score(std::span<const Candidate> candidates) {
   std::vector<double> scores = context_.scorer->score(candidates);
   TEMPER_CHECK(scores.size() == candidates.size(), "a scorer returned another number of scores than it got candidates");
+  for (const double value : scores) TEMPER_CHECK(!std::isnan(value), "a scorer returned NaN");
   return scores;
 }
 
 void sort_by_score(std::vector<Scored>& candidates) {
   std::sort(candidates.begin(), candidates.end(), [](const Scored& a, const Scored& b) {
     if (a.score != b.score) return a.score > b.score;
-    return std::tie(a.candidate.design, a.candidate.choice) < std::tie(b.candidate.design, b.candidate.choice);
+    // By hash, so that a scorer without an opinion leads to no corner of the space.
+    const std::uint64_t hash_a = a.candidate.hash(), hash_b = b.candidate.hash();
+    return std::tie(hash_a, a.candidate.design, a.candidate.choice) <
+           std::tie(hash_b, b.candidate.design, b.candidate.choice);
   });
 }
 
 std::vector<Candidate> select_diverse(std::vector<Scored> candidates, int count, double weight) {
+  std::erase_if(candidates, [](const Scored& candidate) { return !std::isfinite(candidate.score); });
   sort_by_score(candidates);
   // Only candidates that could still win are looked at: the batch would need to cover everything twice over to go
   // deeper.

@@ -86,10 +86,10 @@ struct Scored {
 /// Best score first; equal scores in an order that depends on the candidates alone.
 void sort_by_score(std::vector<Scored>& candidates);
 
-/// Picks `count` of `candidates` greedily: high scores, but each knob value and design that the batch already has
-/// counts less the next time. `weight` 0 takes the best scores; 1 lets a wholly new candidate make up for the whole
-/// range of the scores. (After the diversity-aware selection of Chen et al., "Learning to optimize tensor programs",
-/// NeurIPS 2018, section 3.3.)
+/// Picks `count` of those `candidates` that have a finite score, greedily: high scores, but each knob value and design
+/// that the batch already has counts less the next time. `weight` 0 takes the best scores; 1 lets a wholly new
+/// candidate make up for the whole range of the scores. (After the diversity-aware selection of Chen et al., "Learning
+/// to optimize tensor programs", NeurIPS 2018, section 3.3.)
 std::vector<Candidate> select_diverse(std::vector<Scored> candidates, int count, double weight);
 
 }  // namespace temper::search

@@ -4,6 +4,7 @@
 // Without a scorer the chains walk on measured times: each asks for one neighbour and moves by the same rule once told.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "temper/search/strategies/all.h"
 #include "temper/search/strategy_base.h"
@@ -30,14 +31,24 @@ class Annealing : public StrategyBase {
   }
 
  private:
+  /// Largest less smallest finite score.
+  static double range_of(const std::vector<double>& scores) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const double value : scores) {
+      if (!std::isfinite(value)) continue;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    return high > low ? high - low : 1.0;
+  }
+
   void walk_on_scores(int count) {
     const std::size_t chains = static_cast<std::size_t>(option("chains"));
     while (states_.size() < chains) states_.push_back(index().sample_by_design(random()));
     // The best measured candidates are good places to start from.
     for (std::size_t i = 0; i < std::min(measured().size(), chains / 4); ++i) states_[i] = measured()[i].candidate;
     std::vector<double> scores = score(states_);
-    const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
-    const double scale = std::max(*high - *low, 1e-12);
+    const double scale = range_of(scores);
 
     CandidateMap<double> met;
     const auto remember = [&](const Candidate& candidate, double value) {

@@ -70,7 +70,9 @@ class Evolutionary : public StrategyBase {
     std::vector<Scored> ranked;
     if (has_scorer()) {
       const std::vector<double> scores = score(candidates);
-      for (std::size_t i = 0; i < candidates.size(); ++i) ranked.push_back({candidates[i], scores[i]});
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        if (std::isfinite(scores[i])) ranked.push_back({candidates[i], scores[i]});
+      }
     } else {
       for (const Candidate& candidate : candidates) ranked.push_back({candidate, random().uniform_real()});
     }
@@ -100,6 +102,7 @@ class Evolutionary : public StrategyBase {
     add_scores(founders);
 
     std::vector<Scored> parents = best_of(known, population);
+    if (parents.empty()) return;  // nothing here can be built; the base fills up at random
     for (int generation = 0; generation < int_option("generations"); ++generation) {
       std::vector<Candidate> children;
       for (std::size_t i = 0; i < population; ++i) {
@@ -120,7 +123,9 @@ class Evolutionary : public StrategyBase {
   static std::vector<Scored> best_of(const CandidateMap<double>& known, std::size_t count) {
     std::vector<Scored> best;
     best.reserve(known.size());
-    for (const auto& [candidate, value] : known) best.push_back({candidate, value});
+    for (const auto& [candidate, value] : known) {
+      if (std::isfinite(value)) best.push_back({candidate, value});
+    }
     sort_by_score(best);
     if (best.size() > count) best.resize(count);
     return best;

@@ -2,6 +2,7 @@
 // children cross over and mutate inside the valid space. With a scorer, several children are bred for each one that is
 // measured.
 #include <algorithm>
+#include <cmath>
 
 #include "temper/search/strategies/all.h"
 #include "temper/search/strategy_base.h"
@@ -34,7 +35,9 @@ class Genetic : public StrategyBase {
     if (has_scorer()) {
       const std::vector<double> scores = score(children);
       std::vector<Scored> scored;
-      for (std::size_t i = 0; i < children.size(); ++i) scored.push_back({children[i], scores[i]});
+      for (std::size_t i = 0; i < children.size(); ++i) {
+        if (std::isfinite(scores[i])) scored.push_back({children[i], scores[i]});
+      }
       sort_by_score(scored);
       for (const Scored& child : scored) accept(child.candidate);
     } else {
