@@ -1,0 +1,264 @@
+// Addresses, loads and stores.
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <bit>
+#include <map>
+#include <tuple>
+
+#include "temper/codegen/llvm/function_emitter.h"
+#include "temper/support/error.h"
+
+namespace temper::codegen {
+
+using lower::Buffer;
+using lower::BufferRole;
+using lower::Instr;
+using lower::Op;
+using lower::Value;
+
+namespace {
+
+std::int64_t element_bytes(const Buffer& b) { return ir::bytes(b.dtype); }
+
+/// Terms of a form that are defined at most `depth` scopes deep.
+template <class DepthOf>
+Linear terms_up_to(const Linear& form, std::size_t depth, const DepthOf& depth_of) {
+  Linear part;
+  for (const auto& term : form.terms) {
+    if (depth_of(term.first) <= depth) part.terms.push_back(term);
+  }
+  return part;
+}
+
+}  // namespace
+
+/// Buffers that share bytes (slices of one argument or of scratch, reused by the planner) form one group; accesses to
+/// different groups never touch the same memory, which is said with scoped alias metadata.
+void FunctionEmitter::find_memory(bool prepare) {
+  const std::size_t count = kernel_.buffers.size();
+  memory_.assign(count, {});
+  std::vector<std::size_t> group(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    group[i] = i;
+    const Buffer& b = kernel_.buffers[i];
+    memory_[i].read_only =
+        b.role == BufferRole::Input || b.role == BufferRole::Constant || (b.role == BufferRole::Blob && !prepare);
+    if (b.role == BufferRole::Stack) continue;
+    for (std::size_t j = 0; j < i; ++j) {
+      const Buffer& c = kernel_.buffers[j];
+      if (c.role != b.role || c.argument != b.argument) continue;
+      const bool overlap =
+          b.offset < c.offset + c.elements * element_bytes(c) && c.offset < b.offset + b.elements * element_bytes(b);
+      if (!overlap) continue;
+      const std::size_t from = group[i], to = group[j];
+      for (std::size_t k = 0; k <= i; ++k) {
+        if (group[k] == from) group[k] = to;
+      }
+    }
+  }
+  llvm::MDBuilder metadata(llvm_);
+  llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(function_.getName());
+  std::map<std::size_t, llvm::MDNode*> scopes;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!scopes.contains(group[i]))
+      scopes[group[i]] = metadata.createAnonymousAliasScope(domain, kernel_.buffers[i].name);
+  }
+  if (scopes.size() < 2) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<llvm::Metadata*> others;
+    for (const auto& [other, scope] : scopes) {
+      if (other != group[i]) others.push_back(scope);
+    }
+    memory_[i].scope = llvm::MDNode::get(llvm_, {scopes[group[i]]});
+    memory_[i].others = llvm::MDNode::get(llvm_, others);
+  }
+}
+
+void FunctionEmitter::annotate(llvm::Instruction* access, int buffer) const {
+  const Memory& m = memory_[static_cast<std::size_t>(buffer)];
+  if (m.scope != nullptr) {
+    access->setMetadata(llvm::LLVMContext::MD_alias_scope, m.scope);
+    access->setMetadata(llvm::LLVMContext::MD_noalias, m.others);
+  }
+  if (m.read_only && llvm::isa<llvm::LoadInst>(access)) {
+    access->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
+  }
+}
+
+void FunctionEmitter::insert_at(std::size_t depth) {
+  if (depth + 1 < scopes_.size()) builder_.SetInsertPoint(scopes_[depth + 1].entered_by);
+}
+
+llvm::Value* FunctionEmitter::times(llvm::Value* index, std::int64_t factor) {
+  if (factor == 1) return index;
+  const auto bits = static_cast<std::uint64_t>(factor);
+  if (std::has_single_bit(bits))
+    return builder_.CreateShl(index, builder_.getInt64(static_cast<std::uint64_t>(std::countr_zero(bits))));
+  return builder_.CreateMul(index, builder_.getInt64(bits));
+}
+
+llvm::Value* FunctionEmitter::base_pointer(int buffer) {
+  Memory& m = memory_[static_cast<std::size_t>(buffer)];
+  if (m.base != nullptr) return m.base;
+  const Buffer& b = kernel_.buffers[static_cast<std::size_t>(buffer)];
+  const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+  insert_at(0);
+  if (b.role == BufferRole::Stack) {
+    auto* bytes = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<std::uint64_t>(b.elements * element_bytes(b)));
+    builder_.SetInsertPoint(&function_.getEntryBlock(), function_.getEntryBlock().begin());
+    llvm::AllocaInst* memory = builder_.CreateAlloca(bytes, nullptr, b.name);
+    memory->setAlignment(llvm::Align(64));
+    return m.base = memory;
+  }
+  llvm::Value* pointer = function_.getArg(1);
+  if (b.role != BufferRole::Scratch) {
+    llvm::Value* slot = builder_.CreateConstInBoundsGEP1_64(builder_.getPtrTy(), function_.getArg(0),
+                                                            static_cast<std::uint64_t>(b.argument));
+    llvm::LoadInst* loaded = builder_.CreateAlignedLoad(builder_.getPtrTy(), slot, llvm::Align(8), b.name);
+    loaded->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
+    pointer = loaded;
+  }
+  if (b.offset != 0)
+    pointer = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), pointer, static_cast<std::uint64_t>(b.offset));
+  return m.base = pointer;
+}
+
+/// Base plus all terms of scopes 0..depth, added scope by scope so that each partial address is computed once, outside
+/// the loops it does not depend on.
+llvm::Value* FunctionEmitter::partial_pointer(int buffer, const Linear& form, std::size_t depth) {
+  const Linear part = terms_up_to(form, depth, [&](Value v) { return depth_of(v); });
+  if (part.terms.empty()) return base_pointer(buffer);
+  std::size_t deepest = 0;
+  for (const auto& term : part.terms) deepest = std::max(deepest, depth_of(term.first));
+  const auto key = std::make_pair(buffer, part);
+  if (const auto found = scopes_[deepest].pointers.find(key); found != scopes_[deepest].pointers.end())
+    return found->second;
+
+  llvm::Value* pointer = deepest == 0 ? base_pointer(buffer) : partial_pointer(buffer, part, deepest - 1);
+  const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+  insert_at(deepest);
+  const std::int64_t size = element_bytes(kernel_.buffers[static_cast<std::size_t>(buffer)]);
+  for (const auto& [atom, coefficient] : part.terms) {
+    if (depth_of(atom) != deepest) continue;
+    pointer = builder_.CreateInBoundsGEP(builder_.getInt8Ty(), pointer,
+                                         times(values_[static_cast<std::size_t>(atom)], coefficient * size));
+  }
+  scopes_[deepest].pointers.emplace(key, pointer);
+  return pointer;
+}
+
+/// The same for plain index values.
+llvm::Value* FunctionEmitter::partial_sum(const Linear& form, std::size_t depth) {
+  const Linear part = terms_up_to(form, depth, [&](Value v) { return depth_of(v); });
+  if (part.terms.empty()) return nullptr;
+  std::size_t deepest = 0;
+  for (const auto& term : part.terms) deepest = std::max(deepest, depth_of(term.first));
+  if (const auto found = scopes_[deepest].sums.find(part); found != scopes_[deepest].sums.end()) return found->second;
+
+  llvm::Value* sum = deepest == 0 ? nullptr : partial_sum(part, deepest - 1);
+  const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+  insert_at(deepest);
+  for (const auto& [atom, coefficient] : part.terms) {
+    if (depth_of(atom) != deepest) continue;
+    llvm::Value* term = times(values_[static_cast<std::size_t>(atom)], coefficient);
+    sum = sum == nullptr ? term : builder_.CreateAdd(sum, term);
+  }
+  scopes_[deepest].sums.emplace(part, sum);
+  return sum;
+}
+
+llvm::Value* FunctionEmitter::address(int buffer, const Linear& offset) {
+  llvm::Value* pointer = partial_pointer(buffer, offset, scopes_.size() - 1);
+  const std::int64_t bytes = offset.constant * element_bytes(kernel_.buffers[static_cast<std::size_t>(buffer)]);
+  if (bytes == 0) return pointer;
+  return builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), pointer, static_cast<std::uint64_t>(bytes));
+}
+llvm::Value* FunctionEmitter::address(int buffer, Value offset) {
+  return address(buffer, Linear(forms_.scalar(offset)));
+}
+
+/// Vector of addresses. Where the offsets are one scalar plus constants, the scalar goes into the base so that narrow
+/// constant indices are left.
+llvm::Value* FunctionEmitter::addresses(int buffer, Value offsets) {
+  const std::int64_t size = element_bytes(kernel_.buffers[static_cast<std::size_t>(buffer)]);
+  llvm::Type* element = builder_.getIntNTy(static_cast<unsigned>(8 * size));
+  const std::optional<LaneLinear>& form = forms_.lanes(offsets);
+  if (!form) {
+    llvm::Value* index = get(offsets);
+    if (kernel_type(offsets).lanes == 1) index = builder_.CreateVectorSplat(1, index);
+    return builder_.CreateInBoundsGEP(element, base_pointer(buffer), index);
+  }
+  std::vector<llvm::Constant*> lanes;
+  for (const std::int64_t lane : form->lanes) lanes.push_back(builder_.getInt64(static_cast<std::uint64_t>(lane)));
+  return builder_.CreateInBoundsGEP(element, address(buffer, form->base), llvm::ConstantVector::get(lanes));
+}
+
+llvm::Value* FunctionEmitter::load(const Instr& i) {
+  const int buffer = static_cast<int>(i.imm);
+  const lower::Type& t = kernel_type(i.result);
+  const llvm::Align align(static_cast<std::uint64_t>(lower::bytes(t.scalar)));
+  llvm::Value* pointer = address(buffer, i.args[0]);
+  if (i.args.size() == 1) {
+    llvm::LoadInst* loaded = builder_.CreateAlignedLoad(type(t), pointer, align);
+    annotate(loaded, buffer);
+    return loaded;
+  }
+  llvm::Value* mask = get(i.args[1]);
+  if (t.lanes == 1) mask = builder_.CreateVectorSplat(1, mask);
+  auto* vector = llvm::FixedVectorType::get(type({t.scalar, 1}), static_cast<unsigned>(t.lanes));
+  llvm::CallInst* loaded =
+      builder_.CreateMaskedLoad(vector, pointer, align, mask, llvm::Constant::getNullValue(vector));
+  annotate(loaded, buffer);
+  return t.lanes == 1 ? builder_.CreateExtractElement(loaded, std::uint64_t{0}) : loaded;
+}
+
+void FunctionEmitter::store(const Instr& i) {
+  const int buffer = static_cast<int>(i.imm);
+  const lower::Type& t = kernel_type(i.args[1]);
+  const llvm::Align align(static_cast<std::uint64_t>(lower::bytes(t.scalar)));
+  llvm::Value* pointer = address(buffer, i.args[0]);
+  llvm::Value* value = get(i.args[1]);
+  if (i.args.size() == 2) {
+    annotate(builder_.CreateAlignedStore(value, pointer, align), buffer);
+    return;
+  }
+  llvm::Value* mask = get(i.args[2]);
+  if (t.lanes == 1) {
+    mask = builder_.CreateVectorSplat(1, mask);
+    value = builder_.CreateVectorSplat(1, value);
+  }
+  annotate(builder_.CreateMaskedStore(value, pointer, align, mask), buffer);
+}
+
+llvm::Value* FunctionEmitter::gather(const Instr& i) {
+  const int buffer = static_cast<int>(i.imm);
+  const lower::Type& t = kernel_type(i.result);
+  if (t.lanes == 1) return load(i);
+  const llvm::Align align(static_cast<std::uint64_t>(lower::bytes(t.scalar)));
+  llvm::Value* pointers = addresses(buffer, i.args[0]);
+  llvm::Value* mask = i.args.size() > 1 ? get(i.args[1]) : nullptr;
+  llvm::CallInst* loaded =
+      builder_.CreateMaskedGather(type(t), pointers, align, mask, llvm::Constant::getNullValue(type(t)));
+  annotate(loaded, buffer);
+  return loaded;
+}
+
+void FunctionEmitter::scatter(const Instr& i) {
+  const int buffer = static_cast<int>(i.imm);
+  const lower::Type& t = kernel_type(i.args[1]);
+  if (t.lanes == 1) return store(i);
+  const llvm::Align align(static_cast<std::uint64_t>(lower::bytes(t.scalar)));
+  llvm::Value* pointers = addresses(buffer, i.args[0]);
+  llvm::Value* value = get(i.args[1]);
+  llvm::Value* mask = i.args.size() > 2 ? get(i.args[2]) : nullptr;
+  annotate(builder_.CreateMaskedScatter(value, pointers, align, mask), buffer);
+}
+
+void FunctionEmitter::prefetch(const Instr& i) {
+  llvm::Value* pointer = address(static_cast<int>(i.imm), i.args[0]);
+  builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+                           {pointer, builder_.getInt32(0), builder_.getInt32(3), builder_.getInt32(1)});
+}
+
+}  // namespace temper::codegen
