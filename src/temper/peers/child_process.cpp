@@ -34,12 +34,13 @@ std::vector<std::string> environment_of(const ChildCommand& command) {
                                              [&](const std::string& prefix) { return text.starts_with(prefix); });
     if (!dropped && !command.environment.contains(text.substr(0, text.find('=')))) result.push_back(text);
   }
-  for (const auto& [name, value] : command.environment) result.push_back(name + "=" + value);
+  for (const auto& [name, value] : command.environment) result.push_back(std::string(name).append("=").append(value));
   return result;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> result;
+  result.reserve(texts.size() + 1);
   for (std::string& text : texts) result.push_back(text.data());
   result.push_back(nullptr);
   return result;

@@ -48,6 +48,7 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
     throw Error(ErrorCode::InvalidArgument, "A comparison needs at least one side and one round", "interleave");
   }
   std::vector<SideTimes> times;
+  times.reserve(sides.size());
   for (const Side& side : sides) times.push_back({side.name, calibrate(side, options.sample_seconds), 0, 0, {}});
 
   RandomStream random(options.seed);

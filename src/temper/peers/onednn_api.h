@@ -23,6 +23,7 @@ namespace temper::peers {
                                   use(primitive_destroy) use(reorder_primitive_desc_create)
 
 struct OneDnnApi {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declared name takes none
 #define TEMPER_DECLARE(name) decltype(&dnnl_##name) name = nullptr;
   TEMPER_ONEDNN_FUNCTIONS(TEMPER_DECLARE)
 #undef TEMPER_DECLARE

@@ -170,7 +170,7 @@ std::string write_onnx(const OnnxGraph& graph) {
   return model.bytes();
 }
 
-std::string with_outputs(std::string model, const std::vector<std::string>& names) {
+std::string with_outputs(const std::string& model, const std::vector<std::string>& names) {
   Wire body;
   for (const std::string& name : names) {
     Wire port;

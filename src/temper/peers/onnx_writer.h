@@ -41,6 +41,6 @@ std::string write_onnx(const OnnxGraph& graph);
 
 /// `model`'s bytes with the named values as further outputs of its graph: protobuf merges the appended message into the
 /// graph. Types and shapes are left to inference. For looking at what is inside a model.
-std::string with_outputs(std::string model, const std::vector<std::string>& names);
+std::string with_outputs(const std::string& model, const std::vector<std::string>& names);
 
 }  // namespace temper::peers

@@ -104,7 +104,7 @@ const PeerInfo& peer_info(std::string_view name) {
   std::string names;
   for (const PeerInfo& info : known_peers()) {
     if (info.name == name) return info;
-    names += (names.empty() ? "" : ", ") + std::string(info.name);
+    names.append(names.empty() ? "" : ", ").append(info.name);
   }
   throw Error(ErrorCode::InvalidArgument, "Unknown peer '" + std::string(name) + "'", "peer", "one of: " + names);
 }
