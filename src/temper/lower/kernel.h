@@ -40,7 +40,7 @@ enum class Op : std::uint8_t {
   Undef,
   // arithmetic, lane-wise; both operands have the result's type
   Add, Sub, Mul,
-  Div,       ///< float: IEEE; integer: towards zero
+  Div,       ///< float: IEEE; integer: towards zero, never traps: x / 0 is x
   FloorDiv, Mod,  ///< integer only; divisor is a positive ConstInt
   Min, Max,  ///< float: NaN if either operand is NaN
   Fma,       ///< a*b + c, fused
