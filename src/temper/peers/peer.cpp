@@ -115,7 +115,7 @@ std::optional<std::string> refusal(const PeerInfo& peer, const PeerWork& work) {
   if (!contains(peer.ops, work.op)) return title + " has no " + work.op;
   if (work.op == "conv2d" && work.layout == Layout::Nhwc && !peer.nhwc) return title + " takes no NHWC convolution";
   for (const std::string& step : work.epilogue) {
-    if (!contains(peer.epilogues, step)) return title + " cannot fuse " + step;
+    if (!contains(peer.epilogues, step)) return std::string(title).append(" cannot fuse ").append(step);
   }
   const bool rows = work.op == "softmax" || work.op == "layernorm";
   if (peer.name == "onednn" && rows && !work.epilogue.empty()) return title + " fuses nothing into " + work.op;
