@@ -1,0 +1,120 @@
+#include "temper/store/json_lines.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <functional>
+#include <system_error>
+#include <utility>
+
+#include "temper/record/json.h"
+#include "temper/support/error.h"
+
+namespace temper::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kBatch = 1000;  ///< records a transaction
+
+[[noreturn]] void fail_writing(const fs::path& path, int system_error) {
+  throw Error(ErrorCode::Io, "the export cannot be written: " + std::generic_category().message(system_error),
+              path.string(), system_error == ENOSPC ? "free some space" : "give a file in a writable folder");
+}
+
+/// Removes the half-written file when the export does not get to its end.
+class PartialFile {
+ public:
+  explicit PartialFile(fs::path path) : path_(std::move(path)) {}
+  ~PartialFile() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// Calls `read(number, line)` for every line that is not empty.
+void for_each_line(const fs::path& path, const std::function<void(std::int64_t, const std::string&)>& read) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    throw Error(ErrorCode::NotFound, "the file to import does not exist", path.string(), "check the path");
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in || fs::is_directory(path, ignored)) {
+    throw Error(ErrorCode::Io, "the file to import cannot be read", path.string(), "check that it is a readable file");
+  }
+  std::string line;
+  for (std::int64_t number = 1; std::getline(in, line); ++number) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty()) read(number, line);
+  }
+  if (in.bad()) throw Error(ErrorCode::Io, "reading the file to import failed", path.string(), "check the disk");
+}
+
+void refuse_newer_schema(const fs::path& path) {
+  for_each_line(path, [&](std::int64_t number, const std::string& line) {
+    try {
+      record::from_json_line(line);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::Version) return;  // reported when the lines are imported
+      throw Error(ErrorCode::Version, error.message() + "; nothing was imported",
+                  path.string() + ", line " + std::to_string(number), error.hint());
+    }
+  });
+}
+
+}  // namespace
+
+std::int64_t export_json_lines(const Store& store, const fs::path& path, const ExportFilter& filter) {
+  const PartialFile partial(path.string() + ".partial-" + std::to_string(::getpid()));
+  std::int64_t count = 0;
+  errno = 0;
+  std::ofstream out(partial.path(), std::ios::binary | std::ios::trunc);
+  if (!out) fail_writing(path, errno != 0 ? errno : EIO);
+  store.for_each([&](const Record& r) {
+    if (!filter.target.empty() && r.target != filter.target) return;
+    if (!filter.op.empty() && r.task.op != filter.op) return;
+    errno = 0;
+    out << record::to_json_line(r) << '\n';
+    if (!out) fail_writing(path, errno != 0 ? errno : EIO);
+    ++count;
+  });
+  errno = 0;
+  out.close();
+  if (!out) fail_writing(path, errno != 0 ? errno : EIO);
+  std::error_code error;
+  fs::rename(partial.path(), path, error);
+  if (error) fail_writing(path, error.value());
+  return count;
+}
+
+Imported import_json_lines(Store& store, const fs::path& path) {
+  refuse_newer_schema(path);
+  Imported result;
+  std::vector<Record> batch;
+  const auto flush = [&] {
+    result.appended += store.append(batch, OnConflict::Keep);
+    batch.clear();
+  };
+  for_each_line(path, [&](std::int64_t number, const std::string& line) {
+    try {
+      Record r = record::from_json_line(line);
+      check_storable(r);
+      batch.push_back(std::move(r));
+    } catch (const Error& error) {
+      result.bad_lines.push_back({number, error.message() + (error.where().empty() ? "" : " (" + error.where() + ")")});
+      return;
+    }
+    if (batch.size() >= kBatch) flush();
+  });
+  flush();
+  return result;
+}
+
+}  // namespace temper::store

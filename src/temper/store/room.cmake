@@ -1,0 +1,1 @@
+target_link_libraries(temper_${TEMPER_ROOM} PRIVATE SQLite::SQLite3)
