@@ -1,0 +1,244 @@
+// Addresses, loads and stores.
+#include <algorithm>
+
+#include "temper/lower/lowering.h"
+#include "temper/support/error.h"
+
+namespace temper::lower {
+
+using analysis::Term;
+using analysis::VarKind;
+
+Affine Lowering::fold(const Affine& form) {
+  Affine out(form.constant);
+  for (const Term& term : form.terms) {
+    if (vars_[term.var].kind != VarKind::Loop) {
+      const analysis::VarInfo info = vars_[term.var];
+      const Affine operand = fold(info.operand);
+      out.add_scaled(
+          info.kind == VarKind::FloorDiv ? vars_.floor_div(operand, info.divisor) : vars_.mod(operand, info.divisor),
+          term.coefficient);
+      continue;
+    }
+    const Binding& binding = bindings_[static_cast<std::size_t>(term.var)];
+    if (binding.kind == Binding::Kind::Constant) {
+      out.constant += binding.constant * term.coefficient;
+    } else {
+      TEMPER_CHECK(binding.kind != Binding::Kind::Unbound,
+                   "a loop variable is used outside its loop: " + vars_[term.var].name);
+      out.add_scaled(Affine::of(term.var), term.coefficient);
+    }
+  }
+  return out;
+}
+
+bool Lowering::lane_dependent(const Affine& form) { return lanes_.var >= 0 && vars_.depends_on(form, lanes_.var); }
+
+Affine Lowering::flat_offset(int storage, const std::vector<Affine>& index) {
+  const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
+  Affine out;
+  for (const nest::StorageDim& dim : s.dims) {
+    const auto axis = static_cast<std::size_t>(dim.axis);
+    Affine part = fold(index[axis] - s.base[axis]);
+    if (dim.divisor != 1) part = vars_.floor_div(part, dim.divisor);
+    if (dim.modulus != 0) part = vars_.mod(part, dim.modulus);
+    out.add_scaled(part, dim.stride);
+  }
+  return out;
+}
+
+Value Lowering::with_displacement(Value base, std::int64_t displacement) {
+  if (displacement == 0) return base;
+  return emit_.pure(Op::Add, {Scalar::I64, 1}, {base, emit_.const_int(displacement)}, 0, {}, true);
+}
+
+Value Lowering::materialise(const Affine& form) {
+  if (form.is_constant()) return emit_.const_int(form.constant);
+  // Outer variables first, so that partial sums are computed in the outermost block that has them.
+  std::vector<std::pair<Value, std::int64_t>> parts;
+  for (const Term& term : form.terms) {
+    const analysis::VarInfo info = vars_[term.var];
+    Value v = kNoValue;
+    if (info.kind == VarKind::Loop) {
+      v = bindings_[static_cast<std::size_t>(term.var)].value;
+    } else {
+      v = emit_.binary(info.kind == VarKind::FloorDiv ? Op::FloorDiv : Op::Mod, materialise(info.operand),
+                       emit_.const_int(info.divisor));
+    }
+    parts.emplace_back(v, term.coefficient);
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const auto& a, const auto& b) { return emit_.level_of(a.first) < emit_.level_of(b.first); });
+  Value sum = kNoValue;
+  for (const auto& [v, coefficient] : parts) {
+    const Value scaled = coefficient == 1 ? v : emit_.binary(Op::Mul, v, emit_.const_int(coefficient));
+    sum = sum == kNoValue ? scaled : emit_.binary(Op::Add, sum, scaled);
+  }
+  return with_displacement(sum, form.constant);
+}
+
+Value Lowering::materialise_lanes(const Affine& form) {
+  const int width = lanes_.width;
+  Affine uniform(form.constant);
+  Value sum = kNoValue;
+  const auto add = [&](Value v, std::int64_t coefficient) {
+    if (coefficient != 1) v = emit_.binary(Op::Mul, v, emit_.const_int(coefficient, {Scalar::I64, width}));
+    sum = sum == kNoValue ? v : emit_.binary(Op::Add, sum, v);
+  };
+  for (const Term& term : form.terms) {
+    if (!lane_dependent(Affine::of(term.var))) {
+      uniform += Affine::of(term.var, term.coefficient);
+      continue;
+    }
+    if (term.var == lanes_.var) {
+      add(emit_.iota(width), term.coefficient);
+    } else {
+      const analysis::VarInfo info = vars_[term.var];
+      const Value operand = materialise_lanes(info.operand);
+      add(emit_.binary(info.kind == VarKind::FloorDiv ? Op::FloorDiv : Op::Mod, operand,
+                       emit_.const_int(info.divisor, {Scalar::I64, width})),
+          term.coefficient);
+    }
+  }
+  const Value base = emit_.widen(materialise(uniform), width);
+  return sum == kNoValue ? base : emit_.binary(Op::Add, base, sum);
+}
+
+int Lowering::buffer_of(int storage, int component) {
+  const auto& components = buffers_[static_cast<std::size_t>(storage)];
+  TEMPER_CHECK(!components.empty(), "a stage in memory is used before it is allocated");
+  return components[static_cast<std::size_t>(component)];
+}
+
+void Lowering::forget_loads(int storage) {
+  for (auto& known : loads_) {
+    std::erase_if(known, [&](const auto& entry) { return std::get<0>(entry.first) == storage; });
+  }
+}
+
+Value Lowering::access_lanes(const Mask& mask) { return emit_.logical_and(mask.lanes, mask.tail); }
+
+Value Lowering::load(int storage, int component, const std::vector<Affine>& index, const Mask& mask) {
+  if (in_registers(storage)) return read_register(storage, component, register_elements(storage, index));
+  const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
+  const ir::DType dtype =
+      program_.stages[static_cast<std::size_t>(s.stage)]->dtypes[static_cast<std::size_t>(component)];
+  const Scalar scalar = scalar_of(dtype);
+  const int buffer = buffer_of(storage, component);
+  const Affine offset = flat_offset(storage, index);
+  const bool per_lane = lane_dependent(offset);
+  const std::int64_t step = per_lane ? offset.coefficient(lanes_.var) : 0;
+  Affine rest = offset;
+  if (step != 0) rest = rest - Affine::of(lanes_.var, step);
+  const bool regular = !lane_dependent(rest);
+  const bool contiguous = per_lane && regular && step == 1;
+
+  Affine variable = rest;
+  variable.constant = 0;
+  const bool shared = !per_lane || contiguous;
+  const Value lanes = per_lane ? access_lanes(mask) : kNoValue;
+  LoadKey key{storage, component, kNoValue, rest.constant, contiguous ? lanes_.width : 1, lanes};
+  Value base = kNoValue;
+  if (shared) {
+    base = variable.is_constant() ? kNoValue : materialise(variable);
+    std::get<2>(key) = base;
+    const bool read_only = s.kind == nest::StorageKind::Input || s.kind == nest::StorageKind::Constant ||
+                           (s.kind == nest::StorageKind::Blob && program_.phases.size() > 1);
+    if (mask.uniform == kNoValue) {
+      for (std::size_t level = loads_.size(); level-- > 0;) {
+        const auto found = loads_[level].find(key);
+        if (found != loads_[level].end()) return found->second;
+        if (!read_only) break;
+      }
+    }
+  }
+  Value out;
+  if (shared) {
+    Value at = base == kNoValue ? emit_.const_int(rest.constant) : with_displacement(base, rest.constant);
+    if (mask.uniform != kNoValue) at = emit_.select(mask.uniform, at, emit_.const_int(0));
+    if (mask.uniform != kNoValue && contiguous) {
+      out = emit_.load(buffer, at, {scalar, lanes_.width},
+                       emit_.logical_and(emit_.widen(mask.uniform, lanes_.width), lanes));
+    } else {
+      out = emit_.load(buffer, at, {scalar, contiguous ? lanes_.width : 1}, lanes);
+    }
+  } else {
+    Value offsets = materialise_lanes(offset);
+    Value active = lanes;
+    if (mask.uniform != kNoValue) active = emit_.logical_and(emit_.widen(mask.uniform, lanes_.width), active);
+    out = emit_.gather(buffer, offsets, scalar, active);
+  }
+  if (dtype == ir::DType::Bool) out = boolean(out);
+  if (shared && mask.uniform == kNoValue) loads_.back()[key] = out;
+  return out;
+}
+
+Value Lowering::load_at(int storage, int component, const std::vector<Value>& index, const Mask& mask) {
+  const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
+  const ir::DType dtype =
+      program_.stages[static_cast<std::size_t>(s.stage)]->dtypes[static_cast<std::size_t>(component)];
+  if (in_registers(storage)) refuse(storage, "a register stage is indexed by values known only at run time");
+  int width = 1;
+  for (Value v : index) width = std::max(width, emit_.type(v).lanes);
+  Value sum = kNoValue;
+  for (const nest::StorageDim& dim : s.dims) {
+    if (dim.divisor != 1 || dim.modulus != 0)
+      refuse(storage, "a stage with a layout is indexed by values known only at run time");
+    const auto axis = static_cast<std::size_t>(dim.axis);
+    Value v = emit_.cast(index[axis], Scalar::I64);
+    const Affine base = fold(s.base[axis]);
+    if (!(base == Affine(0))) v = emit_.binary(Op::Sub, v, emit_.widen(materialise(base), emit_.type(v).lanes));
+    if (dim.stride != 1) v = emit_.binary(Op::Mul, v, emit_.const_int(dim.stride, emit_.type(v)));
+    v = emit_.widen(v, width);
+    sum = sum == kNoValue ? v : emit_.binary(Op::Add, sum, v);
+  }
+  if (sum == kNoValue) sum = emit_.const_int(0);
+  const int buffer = buffer_of(storage, component);
+  Value out;
+  if (width == 1) {
+    if (mask.uniform != kNoValue) sum = emit_.select(mask.uniform, sum, emit_.const_int(0));
+    out = emit_.load(buffer, sum, {scalar_of(dtype), 1});
+  } else {
+    Value active = access_lanes(mask);
+    if (mask.uniform != kNoValue) active = emit_.logical_and(emit_.widen(mask.uniform, width), active);
+    out = emit_.gather(buffer, sum, scalar_of(dtype), active);
+  }
+  return dtype == ir::DType::Bool ? boolean(out) : out;
+}
+
+void Lowering::store(int storage, int component, const std::vector<Affine>& index, Value value, const Mask& mask) {
+  if (in_registers(storage)) return write_register(storage, component, register_elements(storage, index), value);
+  const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
+  const ir::DType dtype =
+      program_.stages[static_cast<std::size_t>(s.stage)]->dtypes[static_cast<std::size_t>(component)];
+  value = stored(value, dtype);
+  const int buffer = buffer_of(storage, component);
+  const Affine offset = flat_offset(storage, index);
+  forget_loads(storage);
+  Instr branch;
+  if (mask.uniform != kNoValue) {
+    branch.op = Op::If;
+    branch.args = {mask.uniform};
+    branch.control = std::make_shared<Control>();
+    emit_.open(branch.control->body);
+  }
+  if (!lane_dependent(offset)) {
+    TEMPER_CHECK(emit_.type(value).lanes == 1, "a vector is stored to one element");
+    emit_.store(buffer, materialise(offset), value);
+  } else {
+    value = emit_.widen(value, lanes_.width);
+    const std::int64_t step = offset.coefficient(lanes_.var);
+    const Affine rest = offset - Affine::of(lanes_.var, step);
+    if (step == 1 && !lane_dependent(rest)) {
+      emit_.store(buffer, materialise(rest), value, access_lanes(mask));
+    } else {
+      emit_.scatter(buffer, materialise_lanes(offset), value, access_lanes(mask));
+    }
+  }
+  if (mask.uniform != kNoValue) {
+    emit_.close();
+    emit_.append(std::move(branch));
+  }
+}
+
+}  // namespace temper::lower

@@ -1,0 +1,212 @@
+// Register stages: which SSA value, and which of its lanes, holds each element.
+#include <algorithm>
+
+#include "temper/lower/lowering.h"
+#include "temper/support/error.h"
+
+namespace temper::lower {
+
+namespace {
+
+/// Register storages written and storages allocated below `nodes`.
+void scan(const nest::Program& program, const std::vector<nest::Node>& nodes, std::set<int>& written,
+          std::set<int>& allocated) {
+  for (const nest::Node& node : nodes) {
+    if (const auto* loop = std::get_if<nest::Loop>(&node.value)) scan(program, loop->body, written, allocated);
+    if (const auto* loop = std::get_if<nest::FusedLoop>(&node.value)) scan(program, loop->body, written, allocated);
+    if (const auto* branch = std::get_if<nest::Branch>(&node.value)) {
+      for (const auto& segment : branch->segments) scan(program, segment.body, written, allocated);
+    }
+    if (const auto* allocate = std::get_if<nest::Allocate>(&node.value)) allocated.insert(allocate->storage);
+    if (const auto* statement = std::get_if<nest::Statement>(&node.value)) {
+      if (program.storages[static_cast<std::size_t>(statement->storage)].kind == nest::StorageKind::Register)
+        written.insert(statement->storage);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Slot>& Lowering::slots(int storage, int component) {
+  auto& components = registers_[static_cast<std::size_t>(storage)];
+  TEMPER_CHECK(!components.empty(), "a register stage is used before it is allocated");
+  return components[static_cast<std::size_t>(component)];
+}
+
+std::vector<Lowering::Carried> Lowering::carried_by(const std::vector<const std::vector<nest::Node>*>& bodies) const {
+  std::set<int> written, allocated;
+  for (const auto* body : bodies) scan(program_, *body, written, allocated);
+  std::vector<Carried> out;
+  std::map<Value, std::size_t> known;
+  for (int storage : written) {
+    if (allocated.count(storage) > 0) continue;
+    const auto& components = registers_[static_cast<std::size_t>(storage)];
+    for (std::size_t c = 0; c < components.size(); ++c) {
+      for (std::size_t e = 0; e < components[c].size(); ++e) {
+        const Slot& slot = components[c][e];
+        if (slot.value == kNoValue) continue;
+        const auto [at, fresh] = known.emplace(slot.value, out.size());
+        if (fresh) out.push_back({slot.value, {}});
+        out[at->second].places.push_back({storage, c, e, slot.lane});
+      }
+    }
+  }
+  // Two elements that hold one scalar (an initial value) part ways inside the loop: each gets a carried value of its
+  // own.
+  std::vector<Carried> apart;
+  for (Carried& carried : out) {
+    std::map<std::pair<int, std::size_t>, std::set<int>> lanes;
+    bool shared = false;
+    for (const auto& place : carried.places) {
+      shared = shared || !lanes[{place.storage, place.component}].insert(place.lane).second || place.lane < 0;
+    }
+    shared = (shared || lanes.size() > 1) && carried.places.size() > 1;
+    if (!shared) {
+      apart.push_back(std::move(carried));
+      continue;
+    }
+    // Group elements into vectors: consecutive lanes 0, 1, … start a new group whenever the lane does not follow.
+    Carried group{carried.value, {}};
+    for (const auto& place : carried.places) {
+      const bool follows = !group.places.empty() && place.lane >= 0 && place.lane == group.places.back().lane + 1 &&
+                           place.storage == group.places.back().storage &&
+                           place.component == group.places.back().component;
+      if (!group.places.empty() && !follows) {
+        apart.push_back(group);
+        group.places.clear();
+      }
+      group.places.push_back(place);
+    }
+    apart.push_back(group);
+  }
+  return apart;
+}
+
+void Lowering::replace(const std::vector<Carried>& carried, const std::vector<Value>& with) {
+  for (std::size_t i = 0; i < carried.size(); ++i) {
+    for (const auto& place : carried[i].places) {
+      registers_[static_cast<std::size_t>(place.storage)][place.component][place.element] = {with[i], place.lane};
+    }
+  }
+}
+
+std::vector<Value> Lowering::current(const std::vector<Carried>& carried) const {
+  std::vector<Value> out;
+  for (const Carried& c : carried) {
+    const auto at = [&](const Carried::Place& place) -> const Slot& {
+      return registers_[static_cast<std::size_t>(place.storage)][place.component][place.element];
+    };
+    const Value value = at(c.places.front()).value;
+    for (const auto& place : c.places) {
+      if (at(place).value != value || at(place).lane != place.lane) {
+        refuse(place.storage, "a register stage changes the shape of its vectors inside a loop");
+      }
+    }
+    if (emit_.type(value) != emit_.type(c.value))
+      refuse(c.places.front().storage, "a register stage changes the width of its vectors inside a loop");
+    out.push_back(value);
+  }
+  return out;
+}
+
+std::vector<std::int64_t> Lowering::register_elements(int storage, const std::vector<Affine>& index) {
+  const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
+  std::int64_t first = 0, step = 0;
+  for (const nest::StorageDim& dim : s.dims) {
+    const auto axis = static_cast<std::size_t>(dim.axis);
+    const Affine local = fold(index[axis] - s.base[axis]);
+    std::int64_t lane_step = 0;
+    for (const analysis::Term& term : local.terms) {
+      if (term.var != lanes_.var)
+        refuse(storage, "an index of a register stage is not constant: " + analysis::print(local, vars_));
+      lane_step = term.coefficient;
+    }
+    first += local.constant * dim.stride;
+    step += lane_step * dim.stride;
+  }
+  std::vector<std::int64_t> out;
+  const int count = step == 0 ? 1 : lanes_.width;
+  for (int lane = 0; lane < count; ++lane) {
+    const std::int64_t element = first + lane * step;
+    const bool inside = element >= 0 && element < s.elements;
+    TEMPER_CHECK(inside || lane >= lanes_.active, "an index leaves a register stage");
+    out.push_back(inside && (lane < lanes_.active || count == 1) ? element : -1);
+  }
+  return out;
+}
+
+const std::vector<Value>& Lowering::transposed(const std::vector<Value>& rows) {
+  const auto found = transposes_.find(rows);
+  if (found != transposes_.end()) return found->second;
+  std::vector<Value> m = rows;
+  const int n = static_cast<int>(rows.size());
+  for (int step = 1; step < n; step *= 2) {
+    std::vector<int> low(static_cast<std::size_t>(n)), high(static_cast<std::size_t>(n));
+    for (int lane = 0; lane < n; ++lane) {
+      low[static_cast<std::size_t>(lane)] = (lane & step) == 0 ? lane : n + lane - step;
+      high[static_cast<std::size_t>(lane)] = (lane & step) == 0 ? lane + step : n + lane;
+    }
+    for (int i = 0; i < n; ++i) {
+      if ((i & step) != 0) continue;
+      const Value a = m[static_cast<std::size_t>(i)], b = m[static_cast<std::size_t>(i + step)];
+      m[static_cast<std::size_t>(i)] = emit_.pure(Op::Shuffle, emit_.type(a), {a, b}, 0, low);
+      m[static_cast<std::size_t>(i + step)] = emit_.pure(Op::Shuffle, emit_.type(a), {a, b}, 0, high);
+    }
+  }
+  return transposes_.emplace(rows, std::move(m)).first->second;
+}
+
+Value Lowering::read_register(int storage, int component, const std::vector<std::int64_t>& elements) {
+  const std::vector<Slot>& all = slots(storage, component);
+  const auto slot = [&](std::int64_t element) -> const Slot& {
+    const Slot& s = all[static_cast<std::size_t>(element)];
+    if (s.value == kNoValue) refuse(storage, "an element of a register stage is read before it is written");
+    return s;
+  };
+  if (elements.size() == 1) {
+    const Slot& s = slot(elements[0]);
+    return s.lane < 0 ? s.value : emit_.extract(s.value, s.lane);
+  }
+  const int width = static_cast<int>(elements.size());
+  const Slot& first = slot(elements[0]);
+  const Type type{emit_.type(first.value).scalar, width};
+  bool direct = emit_.type(first.value).lanes == width, same_lane = direct && first.lane >= 0, all_scalar = true;
+  for (int lane = 0; lane < width; ++lane) {
+    if (elements[static_cast<std::size_t>(lane)] < 0) continue;
+    const Slot& s = slot(elements[static_cast<std::size_t>(lane)]);
+    direct = direct && s.value == first.value && s.lane == lane;
+    same_lane = same_lane && s.lane == first.lane && emit_.type(s.value).lanes == width;
+    all_scalar = all_scalar && s.lane < 0;
+  }
+  if (direct) return first.value;
+  if (same_lane && (width & (width - 1)) == 0) {
+    std::vector<Value> rows;
+    for (std::int64_t element : elements) rows.push_back(element < 0 ? emit_.undef(type) : slot(element).value);
+    return transposed(rows)[static_cast<std::size_t>(first.lane)];
+  }
+  Value out = emit_.undef(type);
+  for (int lane = 0; lane < width; ++lane) {
+    if (elements[static_cast<std::size_t>(lane)] < 0) continue;
+    const Slot& s = slot(elements[static_cast<std::size_t>(lane)]);
+    const Value scalar = s.lane < 0 ? s.value : emit_.extract(s.value, s.lane);
+    out = emit_.pure(Op::Insert, type, {out, scalar}, lane);
+  }
+  return out;
+}
+
+void Lowering::write_register(int storage, int component, const std::vector<std::int64_t>& elements, Value value) {
+  std::vector<Slot>& all = slots(storage, component);
+  const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
+  if (elements.size() == 1) {
+    const bool partials = s.lane_partials > 0 && emit_.type(value).lanes > 1;
+    if (!partials && emit_.type(value).lanes > 1) refuse(storage, "a vector is written to one element");
+    all[static_cast<std::size_t>(elements[0])] = {value, partials ? Slot::kPartials : Slot::kScalar};
+    return;
+  }
+  value = emit_.widen(value, static_cast<int>(elements.size()));
+  for (std::size_t lane = 0; lane < elements.size(); ++lane) {
+    if (elements[lane] >= 0) all[static_cast<std::size_t>(elements[lane])] = {value, static_cast<int>(lane)};
+  }
+}
+
+}  // namespace temper::lower

@@ -1,0 +1,178 @@
+// Where stages are computed and stored: scopes, boxes, storages.
+#include <algorithm>
+
+#include "temper/nest/builder.h"
+
+namespace temper::nest {
+
+using schedule::PlacementKind;
+using schedule::ScheduleError;
+
+std::size_t Builder::position_of(const schedule::StageSchedule& stage, int iter) const {
+  for (std::size_t i = 0; i < stage.order.size(); ++i) {
+    if (stage.order[i] == iter) return i;
+    if (const schedule::Fuse* fuse = stage.fuse_of(stage.order[i])) {
+      if (std::find(fuse->parts.begin(), fuse->parts.end(), iter) != fuse->parts.end()) return i;
+    }
+  }
+  return stage.order.size();
+}
+
+bool Builder::in_scope(int s, const StageState& state, std::size_t position) const {
+  const schedule::Placement& at = schedule_[s].compute;
+  if (at.kind != PlacementKind::At) return false;
+  if (at.loop.stage == state.stage) return position_of(*state.schedule, at.loop.iter) >= position;
+  return in_scope(at.loop.stage, state, position);
+}
+
+namespace {
+
+/// Extent that a split tree computes when its axis has `extent` elements: round_up tails compute more.
+std::int64_t computed_extent(const schedule::StageSchedule& stage, int iter, std::int64_t extent) {
+  const schedule::Split* split = stage.split_of(iter);
+  if (split == nullptr) return extent;
+  if (split->tail == schedule::Tail::RoundUp) return analysis::round_up(extent, split->factor);
+  const std::int64_t rest = extent % split->factor;
+  return rest == 0 ? extent : extent - rest + computed_extent(stage, split->inner, rest);
+}
+
+}  // namespace
+
+std::vector<std::vector<Range>> Builder::scope_boxes(const StageState& state, std::size_t position) {
+  std::vector<std::vector<Range>> boxes(schedule_.stages().size());
+  boxes[static_cast<std::size_t>(state.stage)] = state.axis_ranges();
+  for (auto s = order_.rbegin(); s != order_.rend(); ++s) {
+    const auto consumer = static_cast<std::size_t>(*s);
+    if (boxes[consumer].empty()) continue;
+    const StageForms& forms = forms_[consumer];
+    if (*s != state.stage) {
+      const schedule::StageSchedule& stage = schedule_[*s];
+      for (std::size_t i = 0; i < stage.definition->axes.size(); ++i) {
+        boxes[consumer][i].extent = computed_extent(stage, static_cast<int>(i), boxes[consumer][i].extent);
+      }
+      for (const ir::Axis& axis : stage.definition->reduce_axes)
+        boxes[consumer].push_back({Affine(0), axis.extent().value()});
+    }
+    for (const ReadForm& read : forms.reads) {
+      if (!in_scope(read.producer, state, position)) continue;
+      const std::vector<std::int64_t> full = domain(read.producer);
+      std::vector<Range> box;
+      for (std::size_t i = 0; i < full.size(); ++i) {
+        Range range{Affine(0), full[i]};
+        if (read.index[i]) range = box_of(*read.index[i], boxes[consumer], forms.axis_vars, program_.vars);
+        if (range.extent > full[i]) range = {Affine(0), full[i]};
+        box.push_back(std::move(range));
+      }
+      unite(boxes[static_cast<std::size_t>(read.producer)], box, full);
+    }
+  }
+  return boxes;
+}
+
+void Builder::attached(StageState& state, std::size_t depth, int iter, std::vector<Node>& out) {
+  const auto here = [&](const schedule::Placement& at) {
+    if (at.kind != PlacementKind::At || at.loop.stage != state.stage) return false;
+    return at.loop.iter == iter;
+  };
+  bool any = false;
+  for (int s : order_) any = any || here(schedule_[s].store) || here(schedule_[s].compute);
+  if (!any) return;
+  std::vector<std::vector<Range>> boxes = scope_boxes(state, depth);
+  const auto clamp_needed = [&](int s) {
+    std::vector<char> clamped;
+    const std::vector<std::int64_t> full = domain(s);
+    for (std::size_t i = 0; i < full.size(); ++i) {
+      const Range& range = boxes[static_cast<std::size_t>(s)][i];
+      const analysis::Interval r = program_.vars.range(range.base);
+      clamped.push_back(r.lo < 0 || r.hi + range.extent > full[i]);
+    }
+    return clamped;
+  };
+  for (int s : order_) {
+    if (!here(schedule_[s].store)) continue;
+    if (boxes[static_cast<std::size_t>(s)].empty()) {
+      throw ScheduleError("UnreachableStage",
+                          "nothing inside '" + schedule_.name({state.stage, iter}) + "' reads the stage", schedule_, s);
+    }
+    const StorageKind kind =
+        schedule_[s].scope == schedule::Scope::Register ? StorageKind::Register : StorageKind::Local;
+    std::vector<Range> box(boxes[static_cast<std::size_t>(s)].begin(),
+                           boxes[static_cast<std::size_t>(s)].begin() + static_cast<std::ptrdiff_t>(domain(s).size()));
+    const int storage = add_storage(s, kind, box);
+    storage_[static_cast<std::size_t>(s)] = storage;
+    out.push_back({Allocate{storage}});
+  }
+  for (int s : order_) {
+    if (!here(schedule_[s].compute)) continue;
+    if (boxes[static_cast<std::size_t>(s)].empty()) {
+      throw ScheduleError("UnreachableStage",
+                          "nothing inside '" + schedule_.name({state.stage, iter}) + "' reads the stage", schedule_, s);
+    }
+    std::vector<Range> box(boxes[static_cast<std::size_t>(s)].begin(),
+                           boxes[static_cast<std::size_t>(s)].begin() + static_cast<std::ptrdiff_t>(domain(s).size()));
+    StageState inner = instantiate(s, box, clamp_needed(s));
+    // Splits may compute past the box only where they round up; the storage has room for that.
+    nest(inner, 0, out);
+  }
+}
+
+int Builder::add_storage(int s, StorageKind kind, const std::vector<Range>& box) {
+  const schedule::StageSchedule& stage = schedule_[s];
+  Storage storage;
+  storage.stage = s;
+  storage.kind = kind;
+  std::vector<std::int64_t> sizes;
+  for (std::size_t i = 0; i < box.size(); ++i) {
+    storage.base.push_back(box[i].base);
+    std::int64_t extent = box[i].extent;
+    if (kind == StorageKind::Register || kind == StorageKind::Local || kind == StorageKind::Workspace)
+      extent = computed_extent(stage, static_cast<int>(i), extent);
+    storage.extents.push_back(extent);
+  }
+  if (stage.layout.empty()) {
+    for (std::size_t i = 0; i < box.size(); ++i)
+      storage.dims.push_back({static_cast<int>(i), 1, 0, storage.extents[i], 0});
+  } else {
+    if (kind == StorageKind::Register) {
+      throw ScheduleError("RegisterLayout", "a stage in registers has no layout", schedule_, s);
+    }
+    for (const schedule::LayoutDim& dim : stage.layout) {
+      const std::int64_t extent = storage.extents[static_cast<std::size_t>(dim.axis)];
+      const std::int64_t blocks = analysis::ceil_div(extent, dim.divisor);
+      storage.dims.push_back({dim.axis, dim.divisor, dim.modulus, dim.modulus == 0 ? blocks : dim.modulus, 0});
+    }
+    // Indices up to the end of the last block are owned.
+    for (const schedule::LayoutDim& dim : stage.layout) {
+      if (dim.modulus != 0) {
+        std::int64_t& extent = storage.extents[static_cast<std::size_t>(dim.axis)];
+        extent = analysis::round_up(extent, dim.divisor * dim.modulus);
+      }
+    }
+    bool padded = false;
+    for (std::size_t i = 0; i < box.size(); ++i) padded = padded || storage.extents[i] != box[i].extent;
+    if (padded && kind == StorageKind::Workspace) {
+      throw ScheduleError("PaddedLayout", "a padded layout is supported for prepared stages only", schedule_, s, -1,
+                          "choose a block that divides, or mark the stage prepared");
+    }
+  }
+  std::int64_t stride = 1;
+  for (std::size_t i = storage.dims.size(); i-- > 0;) {
+    storage.dims[i].stride = stride;
+    stride *= storage.dims[i].extent + (stage.layout.empty() ? 0 : stage.layout[i].pad);
+  }
+  storage.elements = stride;
+  for (std::size_t i = 0; i < stage.iters.size() && kind == StorageKind::Register; ++i) {
+    if (!stage.iters[i].leaf || !stage.iters[i].reduce || stage.iters[i].annotation != schedule::Annotation::Vectorized)
+      continue;
+    storage.lane_partials = i < box.size() + stage.definition->reduce_axes.size() && i >= box.size()
+                                ? static_cast<int>(stage.definition->reduce_axes[i - box.size()].extent().value())
+                                : 0;
+    for (const schedule::Split& split : stage.splits) {
+      if (split.inner == static_cast<int>(i)) storage.lane_partials = static_cast<int>(split.factor);
+    }
+  }
+  program_.storages.push_back(std::move(storage));
+  return static_cast<int>(program_.storages.size()) - 1;
+}
+
+}  // namespace temper::nest
