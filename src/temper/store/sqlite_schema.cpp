@@ -46,16 +46,21 @@ constexpr std::array kMigrations = {
     )sql"},
 };
 
-bool has_tables(const Connection& connection) { return connection.integer("SELECT count(*) FROM sqlite_schema") > 0; }
-
 }  // namespace
 
 std::span<const Migration> migrations() { return kMigrations; }
 
 int check_schema(const Connection& connection, std::span<const Migration> steps) {
-  const auto version = static_cast<int>(connection.integer("PRAGMA user_version"));
-  const std::int64_t application = connection.integer("PRAGMA application_id");
-  if (!has_tables(connection) && version == 0 && (application == 0 || application == kApplicationId)) return 0;
+  // One statement, so that the three are from one moment: another process may be making the tables.
+  Statement look(
+      connection,
+      "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),"
+      " count(*) FROM sqlite_schema");
+  TEMPER_CHECK(look.step(), "a count gave no row");
+  const auto version = static_cast<int>(look.integer(0));
+  const std::int64_t application = look.integer(1), tables = look.integer(2);
+  look.reset();
+  if (tables == 0 && version == 0 && (application == 0 || application == kApplicationId)) return 0;
   if (application != kApplicationId) {
     throw Error(ErrorCode::InvalidArgument, "the file is a database of another program", connection.path().string(),
                 "give another file with --db; this one was left as it is");
