@@ -78,6 +78,15 @@ TEST(WhyNot, NamesVersionAndDefinitionAndSchema) {
   EXPECT_THAT(store->why_not(wanted(matmul(1))).differences, ElementsAre(Difference{"schema", "1", "0"}));
 }
 
+TEST(WhyNot, TheRecordWithTheFewestObjectionsIsTheNearest) {
+  const auto store = open_in_memory();
+  Record one = measured(matmul(1), 1, 2e-3), two = measured(matmul(1), 2, 3e-3), both = measured(matmul(1), 3, 1e-3);
+  one.temper_version = two.temper_version = both.temper_version = "0.0.9";
+  two.definition_hash = both.definition_hash = 1;
+  store->append(std::vector{one, two, both});
+  EXPECT_EQ(store->why_not(wanted(matmul(1))).nearest->candidate.knobs.at(0).second, 1);
+}
+
 TEST(WhyNot, SaysThatEverythingTriedHasFailed) {
   const auto store = open_in_memory();
   store->append(std::vector{failed(matmul(1), 1, record::FailureKind::Crash, "SIGILL")});
