@@ -90,7 +90,7 @@ TEST(Enumeration, NeighboursEqualBruteForce) {
     RC_PRE(index.size() > 0u);
     RandomStream random(seed);
     const Candidate here = index.sample(random);
-    CandidateSet any, step, pair;
+    CandidateSet any, step, pair_any, pair_step;
     for (const Candidate& other : brute_force(space)) {
       if (other.design != here.design) continue;
       std::vector<std::size_t> differing;
@@ -100,7 +100,8 @@ TEST(Enumeration, NeighboursEqualBruteForce) {
         differing.push_back(k);
         single_steps &= std::abs(here.choice[k] - other.choice[k]) == 1;
       }
-      if (differing.size() == 2 && single_steps) pair.insert(other);
+      if (differing.size() == 2) pair_any.insert(other);
+      if (differing.size() == 2 && single_steps) pair_step.insert(other);
       if (differing.size() != 1) continue;
       any.insert(other);
       // A step is a valid value with no other valid one between.
@@ -121,7 +122,8 @@ TEST(Enumeration, NeighboursEqualBruteForce) {
     };
     RC_ASSERT(as_set(index.neighbours(here, Reach::Any)) == any);
     RC_ASSERT(as_set(index.neighbours(here, Reach::Step)) == step);
-    RC_ASSERT(as_set(index.pair_neighbours(here)) == pair);
+    RC_ASSERT(as_set(index.pair_neighbours(here, Reach::Any)) == pair_any);
+    RC_ASSERT(as_set(index.pair_neighbours(here, Reach::Step)) == pair_step);
   }));
 }
 

@@ -68,19 +68,26 @@ std::vector<Candidate> SpaceIndex::neighbours(const Candidate& candidate, Reach 
   return result;
 }
 
-std::vector<Candidate> SpaceIndex::pair_neighbours(const Candidate& candidate) const {
+std::vector<Candidate> SpaceIndex::pair_neighbours(const Candidate& candidate, Reach reach) const {
+  std::vector<std::vector<std::int32_t>> moves(candidate.choice.size());
+  for (std::size_t knob = 0; knob < moves.size(); ++knob) {
+    for (std::int32_t value = 0; value < domain(candidate, knob); ++value) {
+      const std::int32_t distance = std::abs(value - candidate.choice[knob]);
+      if (distance == 1 || (distance > 1 && reach == Reach::Any)) moves[knob].push_back(value);
+    }
+  }
   std::vector<Candidate> result;
   Candidate moved = candidate;
-  for (std::size_t a = 0; a < candidate.choice.size(); ++a) {
-    for (std::size_t b = a + 1; b < candidate.choice.size(); ++b) {
-      for (const std::int32_t step_a : {-1, 1}) {
-        for (const std::int32_t step_b : {-1, 1}) {
-          moved.choice[a] = candidate.choice[a] + step_a;
-          moved.choice[b] = candidate.choice[b] + step_b;
+  for (std::size_t a = 0; a < moves.size(); ++a) {
+    for (const std::int32_t value_a : moves[a]) {
+      moved.choice[a] = value_a;
+      for (std::size_t b = a + 1; b < moves.size(); ++b) {
+        for (const std::int32_t value_b : moves[b]) {
+          moved.choice[b] = value_b;
           if (diagram(candidate).contains(moved.choice)) result.push_back(moved);
         }
+        moved.choice[b] = candidate.choice[b];
       }
-      moved.choice[b] = candidate.choice[b];
     }
     moved.choice[a] = candidate.choice[a];
   }

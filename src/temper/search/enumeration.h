@@ -43,9 +43,9 @@ class SpaceIndex {
 
   /// Valid candidates that differ from a valid one in one knob, in knob order, then value order.
   std::vector<Candidate> neighbours(const Candidate& candidate, Reach reach) const;
-  /// Valid candidates that differ from a valid one by one position of two knobs each: moves along a constraint that no
-  /// single knob can make.
-  std::vector<Candidate> pair_neighbours(const Candidate& candidate) const;
+  /// Valid candidates that differ from a valid one in two knobs, by one position each (Step) or to any value (Any):
+  /// moves along a constraint that no single knob can make.
+  std::vector<Candidate> pair_neighbours(const Candidate& candidate, Reach reach) const;
 
   /// The valid candidate of another design that is most like this one: knobs of equal name take the nearest value,
   /// others their middle one, then all move to the nearest valid choice. Requires size(design) > 0.

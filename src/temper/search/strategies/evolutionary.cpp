@@ -50,7 +50,7 @@ class Evolutionary : public StrategyBase {
       const Candidate& incumbent = measured()[i].candidate;
       for (const bool pairs : {false, true}) {
         std::vector<Candidate> near =
-            pairs ? index().pair_neighbours(incumbent) : index().neighbours(incumbent, Reach::Any);
+            pairs ? index().pair_neighbours(incumbent, Reach::Any) : index().neighbours(incumbent, Reach::Any);
         if (!pairs) {
           for (int design = 0; design < index().designs(); ++design) {
             if (design != incumbent.design && index().size(design) > 0)
@@ -59,6 +59,11 @@ class Evolutionary : public StrategyBase {
         }
         std::erase_if(near, [&](const Candidate& candidate) { return seen(candidate); });
         if (near.empty()) continue;
+        if (pairs) {
+          // There can be many thousands: a random share of them is ranked.
+          random().shuffle(near);
+          near.resize(std::min(near.size(), static_cast<std::size_t>(option("population"))));
+        }
         std::vector<Scored> ranked = rank(near);
         for (std::size_t n = 0; n < ranked.size() && missing() > keep; ++n) accept(ranked[n].candidate);
       }

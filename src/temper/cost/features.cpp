@@ -1,0 +1,77 @@
+#include "temper/cost/features.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "temper/support/error.h"
+
+namespace temper::cost {
+
+double log_scale(double value) { return std::copysign(std::log2(1.0 + std::abs(value)), value); }
+
+std::size_t FeatureExtractor::column(const std::string& name) {
+  const auto found = std::find(columns_.begin(), columns_.end(), name);
+  if (found != columns_.end()) return static_cast<std::size_t>(found - columns_.begin());
+  columns_.push_back(name);
+  return columns_.size() - 1;
+}
+
+FeatureExtractor::FeatureExtractor(const search::Space& space, std::vector<Fact> facts,
+                                   std::vector<std::string> analysis_features)
+    : space_(&space), analysis_count_(analysis_features.size()) {
+  for (const auto& [name, value] : facts) {
+    columns_.push_back("fact." + name);
+    facts_.push_back(static_cast<float>(log_scale(value)));
+  }
+  for (const search::Design& design : space.designs()) columns_.push_back("design." + design.name);
+  for (const search::Design& design : space.designs()) {
+    DesignColumns& own = designs_.emplace_back();
+    for (const search::Knob& knob : design.knobs) own.knobs.push_back(column("knob." + knob.name));
+  }
+  for (std::size_t d = 0; d < designs_.size(); ++d) {
+    const search::Design& design = space.designs()[d];
+    for (const search::DerivedFeature& feature : design.features) {
+      Derived derived{column("derived." + feature.name), &feature, {}};
+      for (const std::string& name : feature.knobs) {
+        const int knob = search::knob_index(design, name);
+        if (knob < 0) {
+          throw Error(ErrorCode::InvalidArgument,
+                      "derived feature '" + feature.name + "' names an unknown knob '" + name + "'", design.name);
+        }
+        derived.knobs.push_back(static_cast<std::size_t>(knob));
+      }
+      designs_[d].derived.push_back(std::move(derived));
+    }
+  }
+  first_analysis_ = columns_.size();
+  for (const std::string& name : analysis_features) columns_.push_back("program." + name);
+  columns_.push_back("program.seconds");
+}
+
+std::vector<float> FeatureExtractor::extract(const search::Candidate& candidate, const Analysis& analysis) const {
+  TEMPER_CHECK(analysis.features.empty() || analysis.features.size() == analysis_count_,
+               "an analysis has another number of features than was announced");
+  const std::vector<std::int64_t> values = search::values(*space_, candidate);
+  const std::size_t design = static_cast<std::size_t>(candidate.design);
+  std::vector<float> row(columns_.size(), kMissing);
+  std::copy(facts_.begin(), facts_.end(), row.begin());
+  for (std::size_t d = 0; d < designs_.size(); ++d) row[facts_.size() + d] = d == design ? 1.0F : 0.0F;
+  const DesignColumns& own = designs_[design];
+  for (std::size_t knob = 0; knob < values.size(); ++knob) {
+    row[own.knobs[knob]] = static_cast<float>(log_scale(static_cast<double>(values[knob])));
+  }
+  std::vector<std::int64_t> arguments;
+  for (const Derived& derived : own.derived) {
+    arguments.clear();
+    for (const std::size_t knob : derived.knobs) arguments.push_back(values[knob]);
+    row[derived.column] = static_cast<float>(log_scale(derived.feature->value(arguments)));
+  }
+  for (std::size_t i = 0; i < analysis.features.size(); ++i) {
+    row[first_analysis_ + i] = static_cast<float>(analysis.features[i]);
+  }
+  // Seconds are far below one: their logarithm itself, not that of one more.
+  if (analysis.seconds > 0) row.back() = static_cast<float>(std::log2(analysis.seconds));
+  return row;
+}
+
+}  // namespace temper::cost

@@ -1,0 +1,224 @@
+#include "temper/cost/model_scorer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "search/toy_space.h"
+#include "temper/cost/metrics.h"
+#include "temper/search/enumeration.h"
+
+namespace temper::cost {
+namespace {
+
+using search::Candidate;
+using search::FakeSpace;
+using search::SpaceIndex;
+using search::Told;
+
+/// A prediction that sees the register tile but none of the rest.
+Analysis rough_analysis(const search::Space& space, const Candidate& candidate) {
+  const std::vector<std::int64_t> v = search::values(space, candidate);
+  Analysis analysis;
+  analysis.seconds = 1e-3 * (1 + 0.5 * std::pow(std::log2(static_cast<double>(v[0] * v[1]) / 24.0), 2));
+  return analysis;
+}
+
+ModelScorer make_scorer(const search::Space& space, Analyse analyse = {}, std::uint64_t seed = 1,
+                        search::OptionValues options = {}) {
+  return ModelScorer(FeatureExtractor(space), make_cost_model("xgboost", {.seed = seed}), std::move(analyse), options);
+}
+
+std::vector<Candidate> sample(const SpaceIndex& index, std::uint64_t seed, int count) {
+  RandomStream random(seed);
+  std::vector<Candidate> result;
+  for (int i = 0; i < count; ++i) result.push_back(index.sample(random));
+  return result;
+}
+std::vector<Told> measure(const search::Space& space, const std::vector<Candidate>& candidates) {
+  std::vector<Told> told;
+  for (const Candidate& candidate : candidates)
+    told.push_back({candidate, true, search::toy_seconds(space, candidate)});
+  return told;
+}
+double accuracy(const search::Space& space, ModelScorer& scorer, const std::vector<Candidate>& candidates) {
+  std::vector<double> actual;
+  for (const Candidate& candidate : candidates) actual.push_back(1 / search::toy_seconds(space, candidate));
+  return pairwise_accuracy(scorer.score(candidates), actual);
+}
+
+TEST(ModelScorer, TheAnalysisRanksTheFirstBatch) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  const std::vector<Candidate> test = sample(index, 2, 300);
+  ModelScorer without = make_scorer(space);
+  EXPECT_DOUBLE_EQ(accuracy(space, without, test), 0.5);  // nothing is known: all equal
+  ModelScorer with = make_scorer(space, [&](const Candidate& c) { return rough_analysis(space, c); });
+  EXPECT_FALSE(with.learned());
+  EXPECT_GT(accuracy(space, with, test), 0.75);
+}
+
+TEST(ModelScorer, LearnsBeyondTheAnalysis) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  const std::vector<Candidate> test = sample(index, 2, 300);
+  ModelScorer with = make_scorer(space, [&](const Candidate& c) { return rough_analysis(space, c); });
+  ModelScorer without = make_scorer(space);
+  const double before = accuracy(space, with, test);
+  const std::vector<Told> told = measure(space, sample(index, 1, 200));
+  with.tell(told);
+  without.tell(told);
+  const double after = accuracy(space, with, test), alone = accuracy(space, without, test);
+  EXPECT_TRUE(with.learned());
+  EXPECT_GT(after, before + 0.05);
+  EXPECT_GT(after, 0.9);
+  EXPECT_GT(alone, 0.85);
+  EXPECT_GT(with.analysis_weight(), 0.5);
+}
+
+TEST(ModelScorer, WeighsAWrongAnalysisDown) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  const std::vector<Candidate> test = sample(index, 2, 300);
+  ModelScorer misled = make_scorer(space, [&](const Candidate& c) {
+    Analysis analysis = rough_analysis(space, c);
+    analysis.seconds = 1e-6 / analysis.seconds;  // the opposite of the truth
+    return analysis;
+  });
+  EXPECT_LT(accuracy(space, misled, test), 0.3);
+  misled.tell(measure(space, sample(index, 1, 200)));
+  EXPECT_GT(accuracy(space, misled, test), 0.85);
+  EXPECT_EQ(misled.analysis_weight(), 0);
+}
+
+TEST(ModelScorer, WaitsForEnoughMeasurementsAndTrainsOnNewOnes) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  const std::vector<Candidate> train = sample(index, 1, 40), test = sample(index, 2, 50);
+  ModelScorer scorer = make_scorer(space, {}, 1, {{"min_measurements", 20}});
+  const std::vector<Told> told = measure(space, train);
+  scorer.tell(std::span(told).first(19));
+  scorer.score(test);
+  EXPECT_FALSE(scorer.learned());
+  scorer.tell(std::span(told).first(19));  // the same again: still 19
+  scorer.score(test);
+  EXPECT_FALSE(scorer.learned());
+  scorer.tell(std::span(told).subspan(19, 1));
+  const std::vector<double> early = scorer.score(test);
+  EXPECT_TRUE(scorer.learned());
+  EXPECT_EQ(early, scorer.score(test));
+  scorer.tell(std::span(told).subspan(20));
+  EXPECT_NE(early, scorer.score(test));
+}
+
+TEST(ModelScorer, FailuresRankLast) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  // Whatever unrolls by 8 or more fails.
+  const auto fails = [&](const Candidate& candidate) { return search::values(space, candidate)[2] >= 8; };
+  std::vector<Told> told = measure(space, sample(index, 1, 300));
+  for (Told& one : told) {
+    if (fails(one.candidate)) one = {one.candidate, false, 0};
+  }
+  ModelScorer scorer = make_scorer(space);
+  scorer.tell(told);
+  const std::vector<Candidate> test = sample(index, 2, 400);
+  const std::vector<double> scores = scorer.score(test);
+  std::vector<double> runs;
+  for (const Candidate& candidate : test) runs.push_back(fails(candidate) ? 0 : 1);
+  EXPECT_GT(pairwise_accuracy(scores, runs), 0.97);
+}
+
+TEST(ModelScorer, LearnsNothingWhileEverythingFails) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  ModelScorer scorer = make_scorer(space);
+  std::vector<Told> told;
+  for (const Candidate& candidate : sample(index, 1, 50)) told.push_back({candidate, false, 0});
+  scorer.tell(told);
+  for (const double score : scorer.score(sample(index, 2, 20))) EXPECT_TRUE(std::isfinite(score));
+  EXPECT_FALSE(scorer.learned());
+}
+
+TEST(ModelScorer, WhatCannotBeBuiltScoresMinusInfinityAlways) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  int analysed = 0;
+  ModelScorer scorer = make_scorer(space, [&](const Candidate& candidate) {
+    ++analysed;
+    Analysis analysis = rough_analysis(space, candidate);
+    analysis.buildable = candidate.hash() % 2 == 0;
+    if (candidate.hash() % 3 == 0) analysis.seconds = std::numeric_limits<double>::quiet_NaN();
+    return analysis;
+  });
+  const std::vector<Candidate> test = sample(index, 2, 100);
+  const auto check = [&] {
+    const std::vector<double> scores = scorer.score(test);
+    for (std::size_t i = 0; i < test.size(); ++i) EXPECT_EQ(std::isfinite(scores[i]), test[i].hash() % 2 == 0);
+  };
+  check();
+  const int before = analysed;
+  EXPECT_LE(before, 100);
+  scorer.tell(measure(space, sample(index, 1, 100)));
+  check();
+  EXPECT_TRUE(scorer.learned());
+  EXPECT_LE(analysed, before + 100);  // each candidate is analysed once
+}
+
+TEST(ModelScorer, SameSeedSameScores) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  const std::vector<Candidate> test = sample(index, 2, 100);
+  const auto score = [&](std::uint64_t seed) {
+    ModelScorer scorer = make_scorer(space, {}, seed);
+    scorer.tell(measure(space, sample(index, 1, 100)));
+    return scorer.score(test);
+  };
+  EXPECT_EQ(score(1), score(1));
+  EXPECT_NE(score(1), score(2));
+}
+
+/// Best time after `trials` measurements, over what is best in the whole space (1 ms).
+double tuned(const search::Space& space, std::string_view strategy_name, std::uint64_t seed, int trials,
+             bool with_analysis) {
+  ModelScorer scorer = make_scorer(
+      space, with_analysis ? Analyse([&](const Candidate& c) { return rough_analysis(space, c); }) : Analyse(), seed);
+  const bool guided = strategy_name != "random";
+  const auto strategy =
+      search::make_strategy(strategy_name, {.space = &space, .scorer = guided ? &scorer : nullptr, .seed = seed});
+  double best = std::numeric_limits<double>::infinity();
+  for (int done = 0; done < trials; done += 16) {
+    strategy->set_progress(static_cast<double>(done) / trials);
+    std::vector<Told> told;
+    for (const Candidate& candidate : strategy->ask(std::min(16, trials - done))) {
+      // Noise of a few per cent, and one in ten fails.
+      const double noise = 1 + 0.04 * (static_cast<double>(candidate.hash() >> 11) * 0x1.0p-53);
+      told.push_back({candidate, candidate.hash() % 10 != 0, search::toy_seconds(space, candidate) * noise});
+      if (told.back().ok) best = std::min(best, search::toy_seconds(space, candidate));
+    }
+    strategy->tell(told);
+    scorer.tell(told);
+  }
+  return best / 1e-3;
+}
+
+TEST(ModelScorer, GuidedSearchComesCloseWhereRandomDoesNot) {
+  const FakeSpace space = search::toy_matmul();
+  const auto median = [&](std::string_view strategy, bool with_analysis) {
+    std::vector<double> results;
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) results.push_back(tuned(space, strategy, seed, 160, with_analysis));
+    std::nth_element(results.begin(), results.begin() + 2, results.end());
+    return results[2];
+  };
+  const double random = median("random", false);
+  EXPECT_GT(random, 1.2);
+  for (const char* strategy : {"evolutionary", "annealing", "genetic"}) {
+    EXPECT_LT(median(strategy, false), 1.1) << strategy;
+  }
+  EXPECT_LT(median("evolutionary", true), 1.03);
+}
+
+}  // namespace
+}  // namespace temper::cost
