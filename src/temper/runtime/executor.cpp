@@ -241,7 +241,7 @@ void Executor::Impl::prepare_blobs() {
         pointers[i] = blobs.emplace_back(buffers[i].bytes).data();
         entry->second.push_back(pointers[i]);
       }
-      run_phases(image.prepare(), pointers.data(), *pool, scratch);
+      run_phases(image.prepare(), pointers.data(), *pool, scratch.pointers());
     }
     auto next = entry->second.begin();
     for (std::size_t i = 0; i < buffers.size(); ++i) {
@@ -307,7 +307,7 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
       step.pointers[late.slot] = static_cast<std::byte*>(self.outside[at(late.tensor)]) + late.offset;
     }
     const double start = self.options.time_steps ? now_seconds() : 0;
-    run_phases(self.images[step.image].run(), step.pointers.data(), *self.pool, self.scratch);
+    run_phases(self.images[step.image].run(), step.pointers.data(), *self.pool, self.scratch.pointers());
     if (self.options.time_steps) self.step_seconds[i] = now_seconds() - start;
   }
 

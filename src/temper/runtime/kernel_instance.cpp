@@ -37,7 +37,7 @@ void KernelInstance::bind(int role, std::span<const void* const> pointers) {
 
 void KernelInstance::prepare(std::span<const void* const> constants) {
   bind(TEMPER_CONSTANT, constants);
-  run_phases(image_.prepare(), buffers_.data(), *pool_, scratch_);
+  run_phases(image_.prepare(), buffers_.data(), *pool_, scratch_.pointers());
   prepared_ = true;
 }
 
@@ -46,7 +46,7 @@ void KernelInstance::run(std::span<const void* const> inputs, std::span<void* co
   bind(TEMPER_INPUT, inputs);
   const std::vector<const void*> readable(outputs.begin(), outputs.end());
   bind(TEMPER_OUTPUT, readable);
-  run_phases(image_.run(), buffers_.data(), *pool_, scratch_);
+  run_phases(image_.run(), buffers_.data(), *pool_, scratch_.pointers());
 }
 
 }  // namespace temper::runtime

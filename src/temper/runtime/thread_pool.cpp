@@ -92,26 +92,28 @@ void ThreadPool::parallel_for(std::int64_t extent, Range fn, void* context) {
 
 void Scratch::reserve(int threads, std::int64_t bytes) {
   const std::int64_t stride = std::max(stride_, align_up(bytes, 2 * kAlignment));  // no cache line pair is shared
-  const int count = std::max(threads_, threads);
-  if (stride == stride_ && count == threads_) return;
-  memory_ = AlignedBuffer(stride * count);
+  const auto count = std::max(pointers_.size(), static_cast<std::size_t>(threads));
+  if (stride == stride_ && count == pointers_.size()) return;
+  memory_ = AlignedBuffer(stride * static_cast<std::int64_t>(count));
   stride_ = stride;
-  threads_ = count;
+  pointers_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) pointers_[i] = memory_.data() + static_cast<std::int64_t>(i) * stride_;
 }
 
-void run_phases(std::span<const temper_phase> phases, void* const* buffers, ThreadPool& pool, Scratch& scratch) {
+void run_phases(std::span<const temper_phase> phases, void* const* buffers, ThreadPool& pool,
+                std::span<void* const> scratch) {
   struct Context {
     const temper_phase* phase;
     void* const* buffers;
-    Scratch* scratch;
+    std::span<void* const> scratch;
   };
   for (const temper_phase& phase : phases) {
-    Context context{&phase, buffers, &scratch};
+    Context context{&phase, buffers, scratch};
     pool.parallel_for(
         phase.extent,
         [](void* opaque, int thread, std::int64_t begin, std::int64_t end) {
           const auto& c = *static_cast<Context*>(opaque);
-          c.phase->fn(c.buffers, c.scratch->of_thread(thread), begin, end);
+          c.phase->fn(c.buffers, c.scratch[static_cast<std::size_t>(thread)], begin, end);
         },
         &context);
   }

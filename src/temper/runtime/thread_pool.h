@@ -52,20 +52,22 @@ class Scratch {
  public:
   /// Makes sure that each of `threads` threads has `bytes` bytes. Pointers given before may change.
   void reserve(int threads, std::int64_t bytes);
-  void* of_thread(int thread) { return memory_.bytes() == 0 ? nullptr : memory_.data() + thread * stride_; }
+  /// One pointer for each thread that memory was reserved for.
+  std::span<void* const> pointers() const { return pointers_; }
 
  private:
   AlignedBuffer memory_;
   std::int64_t stride_ = 0;
-  int threads_ = 0;
+  std::vector<void*> pointers_;
 };
 
 /// A CPU number that means "not pinned".
 inline constexpr int kUnpinned = -1;
 
-/// Runs phases one after another on the pool. `scratch` must have been reserved for the pool's threads and the phases'
+/// Runs phases one after another on the pool. `scratch`: a pointer for each thread of the pool, to the phases' largest
 /// scratch.
-void run_phases(std::span<const temper_phase> phases, void* const* buffers, ThreadPool& pool, Scratch& scratch);
+void run_phases(std::span<const temper_phase> phases, void* const* buffers, ThreadPool& pool,
+                std::span<void* const> scratch);
 
 /// The CPUs that this process may use, in increasing order.
 std::vector<int> allowed_cpus();

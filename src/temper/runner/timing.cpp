@@ -1,0 +1,76 @@
+#include "temper/runner/timing.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace temper::runner {
+namespace {
+
+constexpr std::int64_t kMaxNumber = 10'000'000;
+constexpr std::int64_t kLineBytes = 64;
+
+}  // namespace
+
+TimedKernel::TimedKernel(const runtime::ArtifactImage& image, TaskData& task, runtime::ThreadPool& pool)
+    : image_(&image), pool_(&pool) {
+  for (const temper_buffer& buffer : image.buffers()) {
+    const bool from_task = buffer.role == TEMPER_INPUT || buffer.role == TEMPER_CONSTANT;
+    pointers_.push_back(from_task ? task.inputs.find(buffer.name)->second.aligned.data()
+                                  : own_.emplace_back(buffer.bytes).data());
+  }
+  scratch_.reserve(pool.threads(), image.scratch_bytes());
+  runtime::run_phases(image.prepare(), pointers_.data(), pool, scratch_.pointers());
+}
+
+void TimedKernel::evict() const {
+  const auto buffers = image_->buffers();
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const auto* begin = static_cast<const std::byte*>(pointers_[i]);
+    for (std::int64_t at = 0; at < buffers[i].bytes; at += kLineBytes) _mm_clflush(begin + at);
+  }
+  _mm_mfence();
+}
+
+std::span<const std::byte> TimedKernel::memory(std::size_t buffer) const {
+  return {static_cast<const std::byte*>(pointers_[buffer]), static_cast<std::size_t>(image_->buffers()[buffer].bytes)};
+}
+
+std::int64_t calibrate(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock) {
+  kernel.call();
+  if (timing.cold()) return 1;
+  if (timing.number() > 0) return timing.number();
+  for (std::int64_t number = 1;;) {
+    const double start = clock.seconds();
+    for (std::int64_t i = 0; i < number; ++i) kernel.call();
+    const double elapsed = clock.seconds() - start;
+    if (elapsed >= timing.min_sample_seconds() || number >= kMaxNumber) return number;
+    // Aims 10% above the goal; grows at most tenfold at a time, because the first calls say little about the later
+    // ones.
+    const double factor = elapsed > 0 ? 1.1 * timing.min_sample_seconds() / elapsed : 10;
+    const double next = std::ceil(static_cast<double>(number) * std::clamp(factor, 1.1, 10.0));
+    number = std::min(static_cast<std::int64_t>(next), kMaxNumber);
+  }
+}
+
+double take_sample(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t number, const Clock& clock) {
+  if (timing.cold()) kernel.evict();
+  const double start = clock.seconds();
+  for (std::int64_t i = 0; i < number; ++i) kernel.call();
+  return (clock.seconds() - start) / static_cast<double>(number);
+}
+
+Samples sample(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock, double end_seconds) {
+  Samples samples;
+  samples.number = calibrate(kernel, timing, clock);
+  for (int repeat = 0; repeat < timing.repeats(); ++repeat) {
+    const double seconds = take_sample(kernel, timing, samples.number, clock);
+    samples.seconds.push_back(seconds);
+    if (timing.give_up_above_seconds() > 0 && seconds > timing.give_up_above_seconds()) break;
+    if (clock.seconds() + seconds * static_cast<double>(samples.number) > end_seconds) break;
+  }
+  return samples;
+}
+
+}  // namespace temper::runner

@@ -1,0 +1,53 @@
+// Timing a kernel: warm-up, calibration of the inner loop, samples.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "temper/protocol/messages.pb.h"
+#include "temper/runner/task_data.h"
+#include "temper/runtime/artifact_image.h"
+#include "temper/runtime/thread_pool.h"
+#include "temper/support/clock.h"
+
+namespace temper::runner {
+
+/// A kernel with aligned memory of its own and the task's inputs, prepared, ready to be called over and over.
+class TimedKernel {
+ public:
+  /// Allocates, and runs `prepare`. Borrows image, task and pool. Requires: `check_interface` was content.
+  /// Throws Error{Io} without memory.
+  TimedKernel(const runtime::ArtifactImage& image, TaskData& task, runtime::ThreadPool& pool);
+
+  void call() { runtime::run_phases(image_->run(), pointers_.data(), *pool_, scratch_.pointers()); }
+  /// Evicts all of its memory from the caches.
+  void evict() const;
+  /// Memory of the artifact's `buffer`-th buffer.
+  std::span<const std::byte> memory(std::size_t buffer) const;
+
+ private:
+  const runtime::ArtifactImage* image_;
+  runtime::ThreadPool* pool_;
+  std::vector<runtime::AlignedBuffer> own_;
+  std::vector<void*> pointers_;
+  runtime::Scratch scratch_;
+};
+
+struct Samples {
+  std::vector<double> seconds;  ///< per call
+  std::int64_t number = 0;      ///< calls per sample
+};
+
+/// Calls per sample such that one takes at least `timing.min_sample_seconds`; calls the kernel at least once, as
+/// warm-up.
+std::int64_t calibrate(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock);
+
+/// One sample, in seconds per call.
+double take_sample(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t number, const Clock& clock);
+
+/// All samples of a request; ends early by `timing.give_up_above_seconds`, and when the next sample would pass
+/// `end_seconds` on the clock, but never without one sample.
+Samples sample(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock, double end_seconds);
+
+}  // namespace temper::runner
