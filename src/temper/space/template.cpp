@@ -1,0 +1,102 @@
+#include "temper/space/template.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "temper/search/enumeration.h"
+#include "temper/support/error.h"
+
+namespace temper::space {
+
+std::int64_t Knobs::choice(const std::string& name, std::vector<std::int64_t> values, std::int64_t default_value) {
+  TEMPER_CHECK(!values.empty(), "a knob has no values: " + name);
+  if (design_ != nullptr) {
+    const auto nearest = *std::min_element(values.begin(), values.end(), [&](std::int64_t a, std::int64_t b) {
+      return std::llabs(a - default_value) < std::llabs(b - default_value);
+    });
+    design_->knobs.push_back({name, std::move(values)});
+    defaults_.push_back(nearest);
+    return nearest;
+  }
+  for (std::size_t i = 0; i < declared_->knobs.size(); ++i) {
+    if (declared_->knobs[i].name == name) return (*values_)[i];
+  }
+  TEMPER_CHECK(false, "a template asks for a knob that it did not declare: " + name);
+}
+
+void Knobs::require(const std::string& name, std::vector<std::string> knobs,
+                    std::function<bool(std::span<const std::int64_t>)> holds) {
+  if (design_ != nullptr) design_->constraints.push_back({name, std::move(knobs), std::move(holds)});
+}
+
+ScheduleSpace::ScheduleSpace(ir::Compute compute, target::Target target, std::span<const Template> templates)
+    : compute_(std::move(compute)), target_(std::move(target)) {
+  for (const Template& candidate : templates) {
+    if (!candidate.applies(compute_, target_)) continue;
+    search::Design design;
+    design.name = candidate.name;
+    Knobs knobs;
+    knobs.design_ = &design;
+    schedule::Schedule schedule(compute_);
+    candidate.apply(schedule, knobs, target_);
+    templates_.push_back(candidate);
+    designs_.push_back(std::move(design));
+    defaults_.push_back(std::move(knobs.defaults_));
+  }
+  if (templates_.empty()) {
+    throw Error(ErrorCode::Unsupported, "no template applies to this definition",
+                "output " + compute_.outputs.front()->name, "register a template for it");
+  }
+}
+
+schedule::Schedule ScheduleSpace::materialise(const search::Candidate& candidate) const {
+  const std::vector<std::int64_t> values = search::values(*this, candidate);
+  const auto design = static_cast<std::size_t>(candidate.design);
+  Knobs knobs;
+  knobs.declared_ = &designs_[design];
+  knobs.values_ = &values;
+  schedule::Schedule schedule(compute_);
+  templates_[design].apply(schedule, knobs, target_);
+  return schedule;
+}
+
+search::Candidate ScheduleSpace::default_candidate() const {
+  const search::Design& design = designs_.front();
+  std::vector<std::int32_t> choice;
+  for (std::size_t i = 0; i < design.knobs.size(); ++i) {
+    const auto& values = design.knobs[i].values;
+    choice.push_back(
+        static_cast<std::int32_t>(std::find(values.begin(), values.end(), defaults_.front()[i]) - values.begin()));
+  }
+  const auto broken = [&](const std::vector<std::int32_t>& at) -> const search::Constraint* {
+    for (const search::Constraint& constraint : design.constraints) {
+      std::vector<std::int64_t> arguments;
+      for (const std::string& name : constraint.knobs) {
+        for (std::size_t i = 0; i < design.knobs.size(); ++i) {
+          if (design.knobs[i].name == name)
+            arguments.push_back(design.knobs[i].values[static_cast<std::size_t>(at[i])]);
+        }
+      }
+      if (!constraint.holds(arguments)) return &constraint;
+    }
+    return nullptr;
+  };
+  // Walk broken constraints towards smaller values of their knobs, widest first: defaults are tiles, and tiles shrink.
+  while (const search::Constraint* constraint = broken(choice)) {
+    std::size_t widest = design.knobs.size();
+    for (std::size_t i = 0; i < design.knobs.size(); ++i) {
+      const bool involved = std::find(constraint->knobs.begin(), constraint->knobs.end(), design.knobs[i].name) !=
+                            constraint->knobs.end();
+      if (involved && choice[i] > 0 && (widest == design.knobs.size() || choice[i] > choice[widest])) widest = i;
+    }
+    if (widest == design.knobs.size()) {
+      throw Error(ErrorCode::Unsupported,
+                  "the design has no valid default: constraint '" + constraint->name + "' cannot hold",
+                  "design " + design.name);
+    }
+    --choice[widest];
+  }
+  return {0, std::move(choice)};
+}
+
+}  // namespace temper::space
