@@ -459,4 +459,17 @@ std::vector<double> Oracle::all(const Stage& stage, int component) {
   return result;
 }
 
+std::vector<std::int64_t> Oracle::all_integers(const Stage& stage, int component) {
+  StageProgram& program = impl_->find(stage, component);
+  const auto place = static_cast<std::size_t>(component);
+  if (is_float(stage.dtypes[place])) {
+    throw Error(ErrorCode::InvalidArgument, "'" + stage.name + "' holds floating-point numbers, not integers");
+  }
+  std::vector<std::int64_t> result(static_cast<std::size_t>(program.elements));
+  for (std::int64_t i = 0; i < program.elements; ++i) {
+    result[static_cast<std::size_t>(i)] = impl_->element(program, i, place).integer;
+  }
+  return result;
+}
+
 }  // namespace temper::ir

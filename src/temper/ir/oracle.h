@@ -35,6 +35,8 @@ class Oracle {
   Evaluated at(const Stage& stage, std::span<const std::int64_t> index, int component = 0);
   /// Every element of one component, row-major.
   std::vector<double> all(const Stage& stage, int component = 0);
+  /// As `all`, exactly, for an integer or Bool component. Throws Error{InvalidArgument} for a floating one.
+  std::vector<std::int64_t> all_integers(const Stage& stage, int component = 0);
 
  private:
   struct Impl;

@@ -1,0 +1,113 @@
+#include "temper/ops/pool.h"
+
+#include <functional>
+
+#include "temper/ops/indexing.h"
+#include "temper/ops/window.h"
+
+namespace temper::ops {
+
+using ir::Axis;
+using ir::Definition;
+using ir::Expr;
+using ir::Tensor;
+
+namespace {
+
+using Reduce = Definition (*)(Expr, std::vector<Axis>);
+
+Tensor pool(const Node& node, const std::array<WindowAxis, 2>& window, const std::string& name, Reduce reduce) {
+  const Tensor& in = node.input(0);
+  const PixelLayout layout(node.layout);
+  const std::vector<std::int64_t> shape = in.shape();
+  const auto& [wy, wx] = window;
+  return ir::compute(
+      name, extents(layout.arrange(shape[0], shape[layout.channel], wy.output, wx.output)),
+      [&](std::span<const Axis> axes) {
+        const Axis kh = ir::reduce("kh", wy.kernel), kw = ir::reduce("kw", wx.kernel);
+        const Expr iy = wy.position(axes[layout.y], kh), ix = wx.position(axes[layout.x], kw);
+        Definition definition = reduce(in.at(layout.arrange<Expr>(axes[0], axes[layout.channel], iy, ix)), {kh, kw});
+        for (const Expr& condition : wy.conditions(iy)) definition = std::move(definition).where(condition);
+        for (const Expr& condition : wx.conditions(ix)) definition = std::move(definition).where(condition);
+        return definition;
+      },
+      layout.arrange<std::string>("n", "c", "y", "x"));
+}
+
+/// Number of taps of the window at `out` that count: those inside the input, or inside input and padding.
+Expr taps(const WindowAxis& axis, const Expr& out, bool include_padding) {
+  const Expr first = out * axis.stride - axis.pad_begin;
+  const Expr beyond = Expr(axis.input + (include_padding ? axis.pad_end : 0) - 1) - first;
+  const Expr last_tap = ir::min(Expr(axis.kernel - 1), ir::floor_div(beyond, axis.dilation));
+  if (include_padding) return last_tap + 1;
+  const Expr first_tap = ir::max(Expr(0), ir::floor_div(Expr(axis.dilation - 1) - first, axis.dilation));
+  return last_tap - first_tap + 1;
+}
+
+/// Whether every window has the same number of counted taps.
+bool uniform(const WindowAxis& axis, bool include_padding) {
+  const std::int64_t reach = (axis.output - 1) * axis.stride + axis.span() - axis.pad_begin;
+  return include_padding ? reach <= axis.input + axis.pad_end : axis.pad_begin == 0 && reach <= axis.input;
+}
+
+/// Reduces all pixel axes; the result keeps them with size 1, after `finish` is applied to each value.
+Tensor global_pool(const Node& node, Reduce reduce, const std::function<Expr(Expr, std::int64_t)>& finish) {
+  const Tensor& in = node.input(0);
+  const std::vector<std::int64_t> shape = in.shape();
+  if (shape.size() < 3) invalid(node, "the input has no pixel axes");
+  const bool last = node.layout == Layout::Nhwc && shape.size() == 4;
+  std::vector<std::int64_t> pixels;
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    if (i != (last ? 3U : 1U)) pixels.push_back(static_cast<std::int64_t>(i));
+  }
+  const AxisSplit split = split_axes(shape, pixels);
+  const Tensor total = ir::compute(node.name + "_total", extents(split.outer_shape()),
+                                   [&](std::span<const Axis> outer) {
+                                     const std::vector<Axis> r = split.reduce_axes();
+                                     return reduce(in.at(split.join(as_exprs(outer), as_exprs(r))), r);
+                                   },
+                                   {"n", "c"});
+  std::vector<std::int64_t> out = shape;
+  for (std::int64_t axis : pixels) out[static_cast<std::size_t>(axis)] = 1;
+  return ir::compute(node.name, extents(out), [&](std::span<const Axis> axes) {
+    return Definition(finish(total.at(split.outer_of(as_exprs(axes))), split.inner_elements()));
+  });
+}
+
+}  // namespace
+
+std::vector<Tensor> build_max_pool(const Node& node) {
+  if (node.outputs > 1) unsupported(node, "the output of indices is not supported");
+  return {pool(node, window_axes(node, node.input(0).shape()), node.name, ir::max_over)};
+}
+
+std::vector<Tensor> build_average_pool(const Node& node) {
+  const std::array<WindowAxis, 2> window = window_axes(node, node.input(0).shape());
+  const auto& [wy, wx] = window;
+  const bool include_padding = node.attributes->integer("count_include_pad", 0) != 0;
+  const Tensor total = pool(node, window, node.name + "_total", ir::sum);
+  const PixelLayout layout(node.layout);
+  return {ir::compute(
+      node.name, extents(total.shape()),
+      [&](std::span<const Axis> axes) {
+        const Expr value = total.at(as_exprs(axes));
+        if (uniform(wy, include_padding) && uniform(wx, include_padding)) {
+          return Definition(value * ir::literal(1.0 / static_cast<double>(wy.kernel * wx.kernel), value.dtype()));
+        }
+        const Expr count = taps(wy, axes[layout.y], include_padding) * taps(wx, axes[layout.x], include_padding);
+        return Definition(value / ir::cast(count, value.dtype()));
+      },
+      layout.arrange<std::string>("n", "c", "y", "x"))};
+}
+
+std::vector<Tensor> build_global_max_pool(const Node& node) {
+  return {global_pool(node, ir::max_over, [](Expr value, std::int64_t) { return value; })};
+}
+
+std::vector<Tensor> build_global_average_pool(const Node& node) {
+  return {global_pool(node, ir::sum, [](Expr value, std::int64_t count) {
+    return value * ir::literal(1.0 / static_cast<double>(count), value.dtype());
+  })};
+}
+
+}  // namespace temper::ops
