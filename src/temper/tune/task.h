@@ -1,0 +1,35 @@
+// A task: one piece of work to tune, with its identity, its definitions and how often a model runs it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "temper/ir/compute.h"
+#include "temper/ops/workload.h"
+#include "temper/record/record.h"
+
+namespace temper::tune {
+
+struct Task {
+  std::string name;                            ///< for people: "conv2d(n=1,ic=64,...)", or the model's node
+  record::TaskKey key;                         ///< identity; its last field is `threads`
+  ir::Compute compute;                         ///< the reference definition
+  std::vector<ops::Alternative> alternatives;  ///< other definitions of the same function, tuned under the same key
+  double flops = 0;                            ///< of one run; 0: unknown
+  double tolerance_factor = 16;  ///< c in |computed - exact| <= c · eps · magnitude, see `ops::tolerance_factor`
+  int count = 1;                 ///< how many nodes of the model are this task
+  int threads = 1;
+  std::uint64_t definition_hash = 0;  ///< structural hash of `compute`
+};
+
+/// The task of a workload. Throws Error{InvalidArgument} when `threads` or `count` is below 1.
+Task make_task(const ops::Workload& workload, int threads, int count = 1);
+/// The task of a definition of the user's own. `op` and `fields` name it in the database; `threads` is added.
+Task make_task(std::string op, std::vector<std::pair<std::string, std::string>> fields, ir::Compute compute,
+               int threads, int count = 1);
+/// The task of a SPEC string. Throws as `ops::parse_spec` and `make_task`.
+Task task_from_spec(std::string_view spec, int threads);
+
+}  // namespace temper::tune

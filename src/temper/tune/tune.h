@@ -1,0 +1,110 @@
+// The tuning loop: tasks in, records out. Every task is searched under one common budget; what was measured before is
+// taken from the store and never measured again; the best of a task replaces its default only if it wins a race.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "temper/record/record.h"
+#include "temper/search/options.h"
+#include "temper/search/strategy.h"
+#include "temper/space/template.h"
+#include "temper/store/store.h"
+#include "temper/support/cancellation.h"
+#include "temper/support/clock.h"
+#include "temper/target/cpu.h"
+#include "temper/tune/task.h"
+
+namespace temper::tune {
+
+class Measurer;
+
+/// What the progress callback is told. Texts and numbers describe the task at hand.
+struct Event {
+  enum class Kind : std::uint8_t {
+    TaskStarted,    ///< its default was measured
+    BatchMeasured,  ///< some more candidates were measured
+    NewBest,        ///< a candidate is faster than all before
+    TaskFinished,   ///< its race is over; best and default are final
+    Finished,       ///< nothing more comes
+  };
+  Kind kind{};
+  std::size_t task = 0;                          ///< index into the tasks
+  std::size_t tasks = 0;                         ///< how many there are
+  std::string name;                              ///< of the task
+  std::int64_t task_trials = 0;                  ///< measured in this call, this task
+  std::int64_t trials = 0;                       ///< measured in this call, all tasks
+  std::optional<std::int64_t> trials_left;       ///< when the budget has a number of trials
+  std::optional<double> seconds_left;            ///< when the budget has a time
+  double default_seconds = 0, best_seconds = 0;  ///< per run; 0: not known yet
+  double gain() const { return best_seconds > 0 ? default_seconds / best_seconds : 1; }  ///< above 1: faster
+};
+
+struct Options {
+  /// Budget of the call, all tasks together; both may be given, then the first that ends it counts. With neither:
+  /// `kDefaultBudgetSeconds` for several tasks, `kDefaultTrials` for a single one.
+  std::optional<double> budget_seconds;
+  std::optional<std::int64_t> trials;  ///< measurements of candidates, defaults and failures included
+  std::string strategy{search::kDefaultStrategy};
+  search::OptionValues strategy_options;
+  std::uint64_t seed = 0;
+  int batch = 16;  ///< candidates between two decisions of the search
+  bool measure_random =
+      false;  ///< also report the median of uniformly drawn candidates (`kRandomSample` trials a task)
+  store::Store* store = nullptr;  ///< borrowed; null: results live in the report only
+  CancellationToken cancellation;
+  std::function<void(const Event&)> progress;  ///< called from the thread of `tune`
+  // What tests and callers with spaces of their own put in place of the defaults.
+  std::span<const space::Template> templates = space::builtin_templates();
+  std::optional<target::Target> target;  ///< default: this machine
+  Measurer* measurer = nullptr;          ///< borrowed; null: builder and runner processes on this machine
+  const Clock* clock = nullptr;          ///< borrowed; null: the system's
+};
+inline constexpr double kDefaultBudgetSeconds = 300;
+inline constexpr std::int64_t kDefaultTrials = 200;
+inline constexpr int kRandomSample = 16;
+
+struct TaskReport {
+  std::string name;
+  std::string key;  ///< text of the key
+  int count = 1;
+  std::int64_t trials = 0;   ///< measured in this call
+  std::int64_t resumed = 0;  ///< taken from the store
+  std::uint64_t valid_candidates = 0;
+  std::map<std::string, std::int64_t> failures;  ///< kind → how many candidates, refused schedules included
+  double default_seconds = 0;                    ///< 0: the default could not be measured
+  double best_seconds = 0;                       ///< the default's when nothing beats it
+  double gflops = 0;                             ///< of the best; 0: unknown
+  std::optional<double> median_random_seconds;
+  std::string best_candidate;  ///< text; empty when nothing ran
+  bool default_kept = true;    ///< nothing beat the default beyond noise
+  std::int64_t record_id = 0;  ///< of the best in the store; 0: no store, or nothing ran
+  std::string error;           ///< why the task could not be tuned; empty: it could
+};
+
+/// Exclusive parts of the wall-clock of a call; they add up to it.
+struct PhaseSeconds {
+  double build = 0, run = 0, search = 0, model = 0, idle = 0;
+  double total() const { return build + run + search + model + idle; }
+};
+
+struct Report {
+  std::vector<TaskReport> tasks;  ///< in the order given
+  double wall_seconds = 0;
+  PhaseSeconds phases;
+  std::int64_t trials = 0;
+  bool cancelled = false;
+};
+
+/// Tunes all tasks. A task that cannot be tuned gets an `error` in its report and does not stop the others.
+/// Throws Error{InvalidArgument} (strategy, options, budget), Error{NotFound} or Error{Io} when the worker processes
+/// cannot be started, and what the store throws; what was measured before an error is in the store.
+Report tune(std::span<const Task> tasks, const Options& options = {});
+
+}  // namespace temper::tune
