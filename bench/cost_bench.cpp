@@ -1,0 +1,87 @@
+// What a candidate costs before it is built: loop program, analysis, features; and what learning costs.
+#include <benchmark/benchmark.h>
+
+#include "search/toy_space.h"
+#include "temper/cost/analytic.h"
+#include "temper/cost/model_scorer.h"
+#include "temper/nest/build.h"
+#include "temper/search/enumeration.h"
+
+namespace temper::cost {
+namespace {
+
+ir::Compute matmul(std::int64_t size) {
+  const ir::Tensor a = ir::placeholder("A", {size, size}), b = ir::placeholder("B", {size, size});
+  const ir::Axis k = ir::reduce("k", size);
+  const ir::Tensor c = ir::define("C", {size, size},
+                                  [&](ir::Axis i, ir::Axis j) { return ir::sum(a(i, k) * b(k, j), {k}); }, {"m", "n"});
+  return ir::make_compute({c});
+}
+
+schedule::Schedule tiled(const ir::Compute& compute) {
+  schedule::Schedule s(compute);
+  const auto m = s.split(s.loop("C", "m"), {6}, schedule::Tail::Balance);
+  const auto n = s.split(s.loop("C", "n"), {4, 16});
+  const auto k = s.split(s.loop("C", "k"), {4});
+  s.reorder({m[0], n[0], k[0], k[1], m[1], n[1], n[2]});
+  s.vectorize(n[2]);
+  for (const schedule::Loop loop : {k[1], m[1], n[1]}) s.unroll(loop);
+  return s;
+}
+
+void build_program(benchmark::State& state) {
+  const schedule::Schedule schedule = tiled(matmul(512));
+  for (auto _ : state) benchmark::DoNotOptimize(nest::build(schedule));
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(build_program);
+
+void analyse_program(benchmark::State& state) {
+  const schedule::Schedule schedule = tiled(matmul(512));
+  const nest::Program program = nest::build(schedule);
+  const target::Target target = target::detect();
+  for (auto _ : state) benchmark::DoNotOptimize(analyse(program, schedule, target, 1));
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(analyse_program);
+
+std::vector<search::Candidate> sample(const search::SpaceIndex& index, int count) {
+  RandomStream random(1);
+  std::vector<search::Candidate> result;
+  for (int i = 0; i < count; ++i) result.push_back(index.sample(random));
+  return result;
+}
+
+/// Training on 300 measurements and scoring one candidate.
+void train(benchmark::State& state) {
+  const search::FakeSpace space = search::toy_matmul();
+  const search::SpaceIndex index(space);
+  std::vector<search::Told> told;
+  for (const search::Candidate& candidate : sample(index, 300)) {
+    told.push_back({candidate, true, search::toy_seconds(space, candidate)});
+  }
+  ModelScorer scorer(FeatureExtractor(space), make_cost_model("xgboost", {}));
+  for (auto _ : state) {
+    scorer.tell(told);
+    scorer.score(std::span(&told[0].candidate, 1));
+  }
+}
+BENCHMARK(train)->Unit(benchmark::kMillisecond);
+
+void score(benchmark::State& state) {
+  const search::FakeSpace space = search::toy_matmul();
+  const search::SpaceIndex index(space);
+  std::vector<search::Told> told;
+  for (const search::Candidate& candidate : sample(index, 300)) {
+    told.push_back({candidate, true, search::toy_seconds(space, candidate)});
+  }
+  ModelScorer scorer(FeatureExtractor(space), make_cost_model("xgboost", {}));
+  scorer.tell(told);
+  const std::vector<search::Candidate> asked = sample(index, 256);
+  for (auto _ : state) benchmark::DoNotOptimize(scorer.score(asked));
+  state.SetItemsProcessed(state.iterations() * 256);
+}
+BENCHMARK(score);
+
+}  // namespace
+}  // namespace temper::cost
