@@ -1,0 +1,149 @@
+#include "temper/ops/workload.h"
+
+#include <charconv>
+
+#include "temper/ops/matmul.h"
+#include "temper/ops/registry.h"
+#include "temper/ops/softmax.h"
+#include "temper/support/error.h"
+
+namespace temper::ops {
+
+using ir::Tensor;
+
+namespace {
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+/// No tensor of a real workload is larger; beyond it sizes in bytes come near the limits of 64-bit arithmetic.
+constexpr double kMaxElements = 1099511627776.0;
+
+std::string number(double value) {
+  char buffer[40];
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+}
+
+void require_positive(const std::string& op, std::initializer_list<std::pair<const char*, std::int64_t>> sizes) {
+  for (const auto& [name, value] : sizes) {
+    if (value < 1)
+      throw Error(ErrorCode::InvalidArgument, std::string(name) + "=" + std::to_string(value) + " must be positive",
+                  op);
+  }
+}
+
+Tensor weight(const std::string& name, const std::vector<std::int64_t>& shape, ir::DType dtype, Constness constness) {
+  return constness == Constness::Weights ? ir::constant(name, extents(shape), dtype)
+                                         : ir::placeholder(name, extents(shape), dtype);
+}
+
+/// "1" when both are equal, else "1:2".
+std::string pair_text(std::int64_t y, std::int64_t x) {
+  return y == x ? std::to_string(y) : std::to_string(y) + ":" + std::to_string(x);
+}
+/// top:left:bottom:right, or one number when all are equal.
+std::string pad_text(const WindowAxis& y, const WindowAxis& x) {
+  if (y.pad_begin == y.pad_end && x.pad_begin == x.pad_end && y.pad_begin == x.pad_begin)
+    return std::to_string(y.pad_begin);
+  return std::to_string(y.pad_begin) + ":" + std::to_string(x.pad_begin) + ":" + std::to_string(y.pad_end) + ":" +
+         std::to_string(x.pad_end);
+}
+
+Fields common_fields(Fields fields, ir::DType dtype, const Epilogue* epilogue, Constness constness) {
+  fields.emplace_back("dtype", ir::to_string(dtype));
+  if (epilogue != nullptr) fields.emplace_back("epilogue", epilogue->empty() ? "none" : to_string(*epilogue));
+  fields.emplace_back("const", constness == Constness::Weights ? "weights" : "none");
+  return fields;
+}
+
+Workload finish(std::string op, Fields fields, const Tensor& out) {
+  Workload workload;
+  workload.op = std::move(op);
+  workload.fields = std::move(fields);
+  workload.compute = ir::make_compute({out});
+  for (const ir::StagePtr& stage : workload.compute.stages) {
+    double elements = 1;
+    for (std::int64_t extent : stage->shape()) elements *= static_cast<double>(extent);
+    if (elements > kMaxElements) {
+      throw Error(ErrorCode::InvalidArgument,
+                  "'" + stage->name + "' would have " + number(elements) + " elements, more than 2^40", workload.op,
+                  "use smaller sizes");
+    }
+  }
+  ir::verify(workload.compute);
+  workload.flops = flops(workload.compute);
+  workload.tolerance = tolerance_factor(workload.compute);
+  return workload;
+}
+
+Tensor with_epilogue(const Tensor& anchor, const Epilogue& epilogue, std::size_t channel_axis, Constness constness) {
+  return append_epilogue(anchor, epilogue,
+                         epilogue_operands(anchor, epilogue, channel_axis, constness == Constness::Weights),
+                         channel_axis, "out");
+}
+
+}  // namespace
+
+std::string Workload::text() const {
+  std::string result = op + "(";
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    result += (i > 0 ? "," : "") + fields[i].first + "=" + fields[i].second;
+  return result + ")";
+}
+
+Workload matmul_workload(const MatmulShape& s, const Epilogue& epilogue, Constness constness) {
+  require_positive("matmul", {{"batch", s.batch}, {"m", s.m}, {"n", s.n}, {"k", s.k}});
+  const auto matrix = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
+    std::vector<std::int64_t> shape{transposed ? columns : rows, transposed ? rows : columns};
+    if (s.batch > 1) shape.insert(shape.begin(), s.batch);
+    return shape;
+  };
+  const Tensor a = ir::placeholder("A", extents(matrix(s.m, s.k, s.trans_a)), s.dtype);
+  const Tensor b = weight("B", matrix(s.k, s.n, s.trans_b), s.dtype, constness);
+  const Tensor product = matmul(a, b, "matmul", s.trans_a, s.trans_b);
+  const Fields fields{{"batch", std::to_string(s.batch)}, {"m", std::to_string(s.m)},
+                      {"n", std::to_string(s.n)},         {"k", std::to_string(s.k)},
+                      {"trans_a", s.trans_a ? "1" : "0"}, {"trans_b", s.trans_b ? "1" : "0"}};
+  return finish("matmul", common_fields(fields, s.dtype, &epilogue, constness),
+                with_epilogue(product, epilogue, product.shape().size() - 1, constness));
+}
+
+Workload conv2d_workload(const Conv2dShape& given, const Epilogue& epilogue, Constness constness) {
+  const Conv2dShape s = conv2d_shape(given);
+  const Tensor in = ir::placeholder("in", extents(s.input_shape()), s.dtype);
+  const Tensor filter = weight("weight", s.weight_shape(), s.dtype, constness);
+  const Tensor product = conv2d(s, in, filter, "conv");
+  const Fields fields{{"n", std::to_string(s.n)},           {"ic", std::to_string(s.ic)},
+                      {"h", std::to_string(s.y.input)},     {"w", std::to_string(s.x.input)},
+                      {"oc", std::to_string(s.oc)},         {"kh", std::to_string(s.y.kernel)},
+                      {"kw", std::to_string(s.x.kernel)},   {"stride", pair_text(s.y.stride, s.x.stride)},
+                      {"pad", pad_text(s.y, s.x)},          {"dilation", pair_text(s.y.dilation, s.x.dilation)},
+                      {"groups", std::to_string(s.groups)}, {"layout", std::string(to_string(s.layout))}};
+  return finish("conv2d", common_fields(fields, s.dtype, &epilogue, constness),
+                with_epilogue(product, epilogue, PixelLayout(s.layout).channel, constness));
+}
+
+Workload softmax_workload(std::int64_t rows, std::int64_t cols, ir::DType dtype) {
+  require_positive("softmax", {{"rows", rows}, {"cols", cols}});
+  const Tensor in = ir::placeholder("in", {rows, cols}, dtype);
+  return finish(
+      "softmax",
+      {{"rows", std::to_string(rows)}, {"cols", std::to_string(cols)}, {"dtype", std::string(ir::to_string(dtype))}},
+      softmax(in, {1}, "out"));
+}
+
+Workload layernorm_workload(std::int64_t rows, std::int64_t cols, double epsilon, ir::DType dtype,
+                            Constness constness) {
+  require_positive("layernorm", {{"rows", rows}, {"cols", cols}});
+  const Tensor in = ir::placeholder("in", {rows, cols}, dtype);
+  const Tensor scale = weight("scale", {cols}, dtype, constness), bias = weight("bias", {cols}, dtype, constness);
+  const Fields fields{{"rows", std::to_string(rows)}, {"cols", std::to_string(cols)}, {"epsilon", number(epsilon)}};
+  Workload workload = finish("layernorm", common_fields(fields, dtype, nullptr, constness),
+                             layernorm(in, scale, bias, 1, epsilon, "out").out);
+  ir::Compute one_pass =
+      ir::make_compute({layernorm(in, scale, bias, 1, epsilon, "out", MomentsAlgorithm::OnePass).out});
+  ir::verify(one_pass);
+  workload.alternatives.push_back({"one_pass", std::move(one_pass)});
+  return workload;
+}
+
+}  // namespace temper::ops
