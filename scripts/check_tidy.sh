@@ -4,8 +4,6 @@
 # A file whose preprocessed text and checks have passed before is skipped (build/tidy holds the hashes).
 source "$(dirname "$0")/common.sh"
 cd "$TEMPER_ROOT"
-[ -f build/release/compile_commands.json ] || configure release
-if grep -q '"temper/[a-z]*/[a-z_]*\.pb\.h"\|onnx.*\.pb\.h"' -r src --include='*.h' --include='*.cpp' 2>/dev/null; then
-  build release generated >/dev/null 2>&1 || build release >/dev/null
-fi
+configure release
+build release temper_onnx_schema temper_messages >/dev/null  # sources include the headers generated with them
 exec python3 scripts/check_tidy.py --build build/release --jobs "$TEMPER_JOBS" "$@"

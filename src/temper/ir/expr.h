@@ -102,18 +102,7 @@ enum class BinaryOp : std::uint8_t {
 
 struct Stage;
 
-struct ExprNode {
-  ExprKind kind;
-  DType dtype;
-  UnaryOp unary{};
-  BinaryOp binary{};
-  std::int64_t int_value = 0;
-  double float_value = 0;
-  Axis axis{};
-  std::shared_ptr<const Stage> stage{};
-  int index = 0;
-  std::vector<Expr> args{};
-};
+struct ExprNode;
 
 /// A handle to an immutable node. Arithmetic operators build new nodes; operands must agree in dtype, except that an
 /// integer literal adapts to the other side. Throws Error{InvalidArgument} on a dtype mismatch.
@@ -128,11 +117,25 @@ class Expr {
   const ExprNode& operator*() const { return *node_; }
   const ExprNode* get() const { return node_.get(); }
   explicit operator bool() const { return node_ != nullptr; }
-  DType dtype() const { return node_->dtype; }
+  DType dtype() const;
 
  private:
   std::shared_ptr<const ExprNode> node_;
 };
+
+struct ExprNode {
+  ExprKind kind;
+  DType dtype;
+  UnaryOp unary{};
+  BinaryOp binary{};
+  std::int64_t int_value = 0;
+  double float_value = 0;
+  Axis axis{};
+  std::shared_ptr<const Stage> stage{};
+  int index = 0;
+  std::vector<Expr> args{};
+};
+inline DType Expr::dtype() const { return node_->dtype; }
 
 Expr literal(double value, DType dtype);
 Expr unary(UnaryOp op, Expr a);
