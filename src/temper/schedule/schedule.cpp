@@ -94,7 +94,7 @@ ScheduleError::ScheduleError(std::string rule, const std::string& message, const
   rendered_ += what();
 }
 
-Schedule::Schedule(const ir::Compute& compute) {
+Schedule::Schedule(const ir::Compute& compute) : compute_(compute) {
   for (const ir::StagePtr& definition : compute.stages) {
     StageSchedule stage;
     stage.definition = definition;

@@ -126,6 +126,8 @@ class Schedule {
   /// Stages keep their index for the life of the schedule; new ones are appended (see `topological_order`).
   const std::vector<StageSchedule>& stages() const { return stages_; }
   const StageSchedule& operator[](int stage) const { return stages_[static_cast<std::size_t>(stage)]; }
+  /// The definition that the schedule started from.
+  const ir::Compute& definition() const { return compute_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
   const Trace& trace() const { return trace_; }
   /// Throws ScheduleError UnknownStage / UnknownLoop.
@@ -216,6 +218,7 @@ class Schedule {
     trace_.push_back({std::move(primitive), std::move(args)});
   }
 
+  ir::Compute compute_;
   std::vector<StageSchedule> stages_;
   std::vector<std::string> outputs_;
   Trace trace_;

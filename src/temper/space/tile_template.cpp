@@ -1,0 +1,409 @@
+#include "temper/space/tile_template.h"
+
+#include <algorithm>
+
+namespace temper::space {
+
+using schedule::Loop;
+using schedule::Schedule;
+using schedule::Scope;
+using schedule::Tail;
+
+namespace {
+
+bool absent(Dependence d) { return d == Dependence::None; }
+bool shared_along(Dependence d) { return d == Dependence::None || d == Dependence::Blocked; }
+
+/// The last spatial axis, apart from `not_this`, for which `accept` holds and that has more than one element; else any that it accepts.
+template <class Accept>
+int last_axis(const SingleReduction& r, int not_this, Accept&& accept) {
+  int fallback = -1;
+  for (int a = static_cast<int>(r.rank()) - 1; a >= 0; --a) {
+    if (a == not_this || !accept(static_cast<std::size_t>(a))) continue;
+    if (r.extents[static_cast<std::size_t>(a)] > 1) return a;
+    if (fallback < 0) fallback = a;
+  }
+  return fallback;
+}
+
+int second_of(const SingleReduction& r, const TilePlan& plan, std::size_t varying_operand) {
+  for (int a = static_cast<int>(r.rank()) - 1; a >= 0; --a) {
+    if (a == plan.vector_axis || a == plan.row_axis || r.extents[static_cast<std::size_t>(a)] < 2) continue;
+    bool others_absent = true;
+    for (std::size_t o = 0; o < r.operands.size(); ++o) {
+      others_absent = others_absent && (o == varying_operand || absent(r.operands[o].axes[static_cast<std::size_t>(a)]));
+    }
+    if (others_absent && r.operands[varying_operand].axes[static_cast<std::size_t>(a)] != Dependence::None) return a;
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::optional<TilePlan> channels_plan(const SingleReduction& r) {
+  if (r.operands.size() != 2) return std::nullopt;
+  const int last = static_cast<int>(r.rank()) - 1;
+  for (int v = last; v >= 0; --v) {
+    if (r.extents[static_cast<std::size_t>(v)] < 2 && v != last) continue;
+    for (int w = 0; w < 2; ++w) {
+      const Operand& weights = r.operands[static_cast<std::size_t>(w)];
+      const Operand& input = r.operands[static_cast<std::size_t>(1 - w)];
+      const auto at = static_cast<std::size_t>(v);
+      if (weights.axes[at] != Dependence::Direct || !shared_along(input.axes[at])) continue;
+      if (std::any_of(weights.direct.begin(), weights.direct.end(), [](int axis) { return axis < 0; })) continue;
+      TilePlan plan;
+      plan.vector_axis = v;
+      plan.packed = w;
+      plan.block_axis = v;
+      plan.row_axis = last_axis(r, v, [&](std::size_t a) { return absent(weights.axes[a]) && !absent(input.axes[a]); });
+      // The output's last axis is stored in vectors: it is the vector axis itself, or the rows turned by a transpose.
+      if (v != last && plan.row_axis != last) continue;
+      plan.second_axis = second_of(r, plan, static_cast<std::size_t>(1 - w));
+      return plan;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<TilePlan> pixels_plan(const SingleReduction& r) {
+  if (r.operands.size() != 2) return std::nullopt;
+  const int last = static_cast<int>(r.rank()) - 1;
+  for (int w = 0; w < 2; ++w) {
+    const Operand& weights = r.operands[static_cast<std::size_t>(w)];
+    const Operand& input = r.operands[static_cast<std::size_t>(1 - w)];
+    if (input.unit_stride_axis != last || !absent(weights.axes[static_cast<std::size_t>(last)])) continue;
+    if (std::any_of(weights.direct.begin(), weights.direct.end(), [](int axis) { return axis < 0; })) continue;
+    TilePlan plan;
+    plan.vector_axis = last;
+    plan.row_axis = last_axis(r, last, [&](std::size_t a) { return weights.axes[a] == Dependence::Direct && shared_along(input.axes[a]); });
+    if (plan.row_axis < 0) continue;
+    plan.packed = w;
+    plan.block_axis = plan.row_axis;
+    plan.second_axis = -1;
+    return plan;
+  }
+  return std::nullopt;
+}
+
+std::optional<TilePlan> window_plan(const SingleReduction& r) {
+  const int last = static_cast<int>(r.rank()) - 1;
+  const auto at = static_cast<std::size_t>(last);
+  if (r.operands.empty() || r.operands.size() > 2) return std::nullopt;
+  int contiguous = -1;
+  for (std::size_t o = 0; o < r.operands.size(); ++o) {
+    if (r.operands[o].unit_stride_axis == last && (contiguous < 0 || !r.operands[o].stage->constant)) contiguous = static_cast<int>(o);
+  }
+  if (contiguous < 0) return std::nullopt;
+  TilePlan plan;
+  plan.vector_axis = last;
+  for (std::size_t o = 0; o < r.operands.size(); ++o) {
+    if (static_cast<int>(o) == contiguous) continue;
+    const Dependence d = r.operands[o].axes[at];
+    const bool plain = std::all_of(r.operands[o].direct.begin(), r.operands[o].direct.end(), [](int axis) { return axis >= 0; });
+    if (d != Dependence::None && d != Dependence::Direct) return std::nullopt;
+    if (d == Dependence::Direct && plain) {
+      plan.packed = static_cast<int>(o);
+      plan.block_axis = last;
+    } else if (d == Dependence::Direct && r.operands[o].unit_stride_axis != last) {
+      return std::nullopt;
+    }
+  }
+  plan.row_axis = last_axis(r, last, [&](std::size_t a) { return !absent(r.operands[static_cast<std::size_t>(contiguous)].axes[a]); });
+  if (plan.row_axis >= 0) plan.second_axis = second_of(r, plan, static_cast<std::size_t>(contiguous));
+  return plan;
+}
+
+namespace {
+
+std::vector<std::int64_t> up_to(std::int64_t limit, std::initializer_list<std::int64_t> candidates) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t v : candidates) {
+    if (v <= limit) out.push_back(v);
+  }
+  if (out.empty()) out.push_back(1);
+  return out;
+}
+
+std::vector<std::int64_t> range_up_to(std::int64_t limit, std::int64_t most) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t v = 1; v <= std::min(limit, most); ++v) out.push_back(v);
+  return out;
+}
+
+/// Vector widths: the target's, half and a quarter of it, in elements of f32; never wider than needed by more than half.
+std::vector<std::int64_t> widths(const target::Target& target, std::int64_t extent) {
+  const std::int64_t native = target.vector_bytes / 4;
+  std::vector<std::int64_t> out;
+  for (std::int64_t v = std::max<std::int64_t>(native / 4, 4); v <= native; v *= 2) {
+    if (v < 2 * extent || out.empty()) out.push_back(v);
+  }
+  return out;
+}
+
+}  // namespace
+
+void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const SingleReduction& r, const TilePlan& plan) {
+  const auto extent = [&](int axis) { return axis < 0 ? std::int64_t{1} : r.extents[static_cast<std::size_t>(axis)]; };
+  const std::size_t rank = r.rank();
+  const int last = static_cast<int>(rank) - 1;
+  const std::int64_t native = target.vector_bytes / 4;
+  const std::int64_t registers = target.vector_registers;
+
+  // Reduce axes: windows (added to a spatial axis) and the rest, whose last one is the inner product's axis.
+  std::vector<std::size_t> windows, channels;
+  for (std::size_t i = 0; i < r.window.size(); ++i) {
+    if (extent(static_cast<int>(rank + i)) > 1 || r.window.size() == 1) (r.window[i] ? windows : channels).push_back(rank + i);
+  }
+  std::vector<std::size_t> unit_reduce;  // axes of one element need no thought
+  for (std::size_t i = 0; i < r.window.size(); ++i) {
+    if (extent(static_cast<int>(rank + i)) == 1 && r.window.size() != 1) unit_reduce.push_back(rank + i);
+  }
+  const bool has_kw = !windows.empty();
+  const std::int64_t kw = has_kw ? extent(static_cast<int>(windows.back())) : 1;
+  std::int64_t outer_window = 1;
+  for (std::size_t i = 0; i + 1 < windows.size(); ++i) outer_window *= extent(static_cast<int>(windows[i]));
+  const bool kw_conditioned = has_kw && r.conditioned[windows.back()];
+  const std::int64_t inner = channels.empty() ? 1 : extent(static_cast<int>(channels.back()));
+
+  const std::int64_t v = knobs.choice("vector", widths(target, extent(plan.vector_axis)), native);
+  const std::int64_t nv = knobs.choice("vectors", range_up_to((extent(plan.vector_axis) + 3) / 4, 8), 2);
+  const std::int64_t rows = knobs.choice("rows", range_up_to(extent(plan.row_axis), 28), 6);
+  std::vector<std::int64_t> seconds{1};
+  if (plan.second_axis >= 0) seconds = up_to(extent(plan.second_axis), {1, 2, 3, 4});
+  const std::int64_t second = knobs.choice("second", seconds, 1);
+  const std::int64_t unroll = knobs.choice("unroll", up_to(inner, {1, 2, 4, 8}), 1);
+  const std::int64_t kw_mode = knobs.choice("kw", !has_kw ? std::vector<std::int64_t>{0} : kw_conditioned ? std::vector<std::int64_t>{1, 2} : std::vector<std::int64_t>{0, 1, 2}, 1);
+  const std::int64_t kh_unroll = knobs.choice("kh", outer_window > 1 && outer_window <= 9 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 0);
+  const std::int64_t order = knobs.choice("order", {0, 1, 2}, 0);
+  const std::int64_t balance = knobs.choice("tail", extent(plan.row_axis) > 1 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 1);
+  std::vector<std::int64_t> blocks{0};
+  if (plan.row_axis >= 0 && windows.empty()) {
+    for (std::int64_t b : {32, 64, 128, 256, 512}) {
+      if (b < extent(plan.row_axis)) blocks.push_back(b);
+    }
+  }
+  const std::int64_t block = knobs.choice("block", blocks, 0);
+  std::vector<std::int64_t> packs{0};
+  if (plan.packed >= 0) {
+    const Operand& operand = r.operands[static_cast<std::size_t>(plan.packed)];
+    const bool contiguous = operand.unit_stride_axis == plan.block_axis || plan.block_axis != plan.vector_axis;
+    packs = !contiguous ? std::vector<std::int64_t>{1} : operand.stage->constant ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0};
+  }
+  const std::int64_t pack = knobs.choice("pack", packs, packs.back());
+
+  knobs.require("vectors cover the axis", {"vector", "vectors"}, [e = extent(plan.vector_axis)](auto k) { return (k[1] - 1) * k[0] < e; });
+  knobs.require("register file", {"vectors", "rows", "second"}, [registers](auto k) { return k[0] * k[1] * k[2] + k[0] + 1 <= registers; });
+  knobs.require("instructions a block", {"vectors", "rows", "second", "unroll", "kw", "kh"}, [kw, outer_window](auto k) {
+    return k[0] * k[1] * k[2] * k[3] * (k[4] > 0 ? kw : 1) * (k[5] > 0 ? outer_window : 1) <= 1024;
+  });
+  if (plan.second_axis >= 0 && std::any_of(r.conditioned.begin(), r.conditioned.end(), [](bool b) { return b; })) {
+    // With two rows of pixels at once the kernel's rows differ per pixel, so they cannot be loop bounds.
+    knobs.require("border rows", {"second", "kh"}, [outer_window](auto k) { return k[0] == 1 || k[1] == 1 || outer_window == 1; });
+  }
+  if (blocks.size() > 1) {
+    knobs.require("rows in a block", {"rows", "block"}, [](auto k) { return k[1] == 0 || k[0] <= k[1]; });
+  }
+  for (const Operand& operand : r.operands) {
+    const std::int64_t group = operand.divisor[static_cast<std::size_t>(plan.vector_axis)];
+    if (group > 0) knobs.require("vectors stay within a group", {"vector", "vectors"}, [group](auto k) { return group % (k[0] * k[1]) == 0; });
+    if (plan.row_axis >= 0) {
+      const std::int64_t row_group = operand.divisor[static_cast<std::size_t>(plan.row_axis)];
+      if (row_group > 0) knobs.require("rows stay within a group", {"rows"}, [row_group](auto k) { return row_group % k[0] == 0; });
+    }
+  }
+  if (knobs.declaring()) return;
+
+  for (const std::string& stage : r.elementwise) s.compute_inline(stage);
+  const std::string out = r.output->name;
+  const std::string local = r.reduction == r.output ? s.cache_write(out) : r.reduction->name;
+  const bool turned = plan.vector_axis != last && nv * v > 1;
+
+  // Packing: blocks of the tile's width outermost, then the reduce axes in loop order, the block innermost.
+  bool padded = false;
+  if (plan.packed >= 0 && pack == 1) {
+    const Operand& operand = r.operands[static_cast<std::size_t>(plan.packed)];
+    const std::int64_t width = plan.block_axis == plan.vector_axis ? nv * v : rows;
+    const std::string cache = s.cache_read(operand.stage->name, local);
+    const bool blocked = operand.stage->constant;
+    std::vector<schedule::LayoutDim> layout;
+    int block_index = -1;
+    for (std::size_t i = 0; i < operand.direct.size(); ++i) {
+      if (operand.direct[i] == plan.block_axis) block_index = static_cast<int>(i);
+    }
+    const auto index_of = [&](std::size_t axis) {
+      for (std::size_t i = 0; i < operand.direct.size(); ++i) {
+        if (operand.direct[i] == static_cast<int>(axis)) return static_cast<int>(i);
+      }
+      return -1;
+    };
+    std::vector<int> inside;
+    std::vector<std::size_t> reduce_order;
+    for (std::size_t w = 0; w + 1 < windows.size(); ++w) reduce_order.push_back(windows[w]);
+    if (kw_mode == 2 && has_kw) reduce_order.push_back(windows.back());
+    reduce_order.insert(reduce_order.end(), channels.begin(), channels.end());
+    if (kw_mode != 2 && has_kw) reduce_order.push_back(windows.back());
+    for (std::size_t axis : reduce_order) {
+      if (index_of(axis) >= 0) inside.push_back(index_of(axis));
+    }
+    for (std::size_t i = 0; i < operand.direct.size(); ++i) {
+      const int index = static_cast<int>(i);
+      if (index != block_index && std::find(inside.begin(), inside.end(), index) == inside.end()) layout.push_back({index, 1, 0, 0});
+    }
+    if (blocked && width > 1) layout.push_back({block_index, width, 0, 0});
+    for (int index : inside) layout.push_back({index, 1, 0, 0});
+    layout.push_back({block_index, 1, blocked && width > 1 ? width : 0, 0});
+    s.set_layout(cache, layout);
+    if (operand.stage->constant) s.prepared(cache);
+    padded = blocked && plan.block_axis == plan.vector_axis;
+    // The copy runs in storage order.
+    std::vector<Loop> copy_loops = s.loops(cache);
+    std::vector<Loop> copy_order;
+    Loop block_inner{};
+    for (const schedule::LayoutDim& dim : layout) {
+      if (dim.axis == block_index && blocked && width > 1) {
+        if (dim.modulus == 0) {
+          const std::vector<Loop> parts = s.split(copy_loops[static_cast<std::size_t>(block_index)], {width}, Tail::Peel);
+          copy_order.push_back(parts[0]);
+          block_inner = parts[1];
+        }
+      } else {
+        copy_order.push_back(copy_loops[static_cast<std::size_t>(dim.axis)]);
+      }
+    }
+    if (block_inner.stage >= 0) copy_order.push_back(block_inner);
+    s.reorder(copy_order);
+    s.parallel(copy_order.front());
+  }
+
+  // The output: outer loops in parallel, then the tile.
+  const std::vector<Loop> axes = s.loops(out);
+  const Tail row_tail = balance == 1 ? Tail::Balance : Tail::Peel;
+  std::vector<Loop> row_outer, row_tile;
+  if (plan.row_axis >= 0) {
+    Loop row = axes[static_cast<std::size_t>(plan.row_axis)];
+    if (block > 0) {
+      const std::vector<Loop> parts = s.split(row, {block}, Tail::Peel);
+      row_outer.push_back(parts[0]);
+      row = parts[1];
+    }
+    const std::vector<Loop> parts = s.split(row, {rows}, row_tail);
+    row_outer.push_back(parts[0]);
+    row_tile.push_back(parts[1]);
+  }
+  std::vector<Loop> second_outer, second_tile;
+  if (plan.second_axis >= 0) {
+    if (second > 1) {
+      const std::vector<Loop> parts = s.split(axes[static_cast<std::size_t>(plan.second_axis)], {second}, Tail::Peel);
+      second_outer.push_back(parts[0]);
+      second_tile.push_back(parts[1]);
+    } else {
+      second_outer.push_back(axes[static_cast<std::size_t>(plan.second_axis)]);
+    }
+  }
+  const Loop vector_loop = axes[static_cast<std::size_t>(plan.vector_axis)];
+  std::vector<Loop> vector_parts;  // outer, then the tile's
+  if (turned) {
+    vector_parts = s.split(vector_loop, {nv * v}, Tail::Peel);
+  } else {
+    vector_parts = s.split(vector_loop, {nv, v}, Tail::Mask);
+  }
+  std::vector<Loop> others;
+  for (std::size_t a = 0; a < rank; ++a) {
+    const int axis = static_cast<int>(a);
+    if (axis != plan.vector_axis && axis != plan.row_axis && axis != plan.second_axis) others.push_back(axes[a]);
+  }
+  std::vector<Loop> outer = others, serial;
+  const auto append = [](std::vector<Loop>& to, const std::vector<Loop>& from) { to.insert(to.end(), from.begin(), from.end()); };
+  std::vector<Loop> row_parallel = row_outer;
+  if (block > 0) {
+    serial.push_back(row_outer[1]);
+    row_parallel = {row_outer[0]};
+  }
+  switch (order) {
+    case 0:
+      outer.push_back(vector_parts[0]);
+      append(outer, second_outer);
+      append(outer, row_parallel);
+      break;
+    case 1:
+      append(outer, second_outer);
+      append(outer, row_parallel);
+      outer.push_back(vector_parts[0]);
+      break;
+    default:
+      append(outer, second_outer);
+      outer.push_back(vector_parts[0]);
+      append(outer, row_parallel);
+      break;
+  }
+  std::vector<Loop> all = outer;
+  append(all, serial);
+  append(all, second_tile);
+  std::vector<Loop> unrolled = second_tile;
+  Loop lanes{};
+  if (turned) {
+    // Rows become lanes when the tile is stored.
+    const std::vector<Loop> turned_rows = s.split(row_tile[0], {v}, Tail::Mask);
+    all.push_back(vector_parts[1]);
+    unrolled.push_back(vector_parts[1]);
+    append(all, turned_rows);
+    unrolled.push_back(turned_rows[0]);
+    lanes = turned_rows[1];
+  } else {
+    append(all, row_tile);
+    append(unrolled, row_tile);
+    all.push_back(vector_parts[1]);
+    unrolled.push_back(vector_parts[1]);
+    all.push_back(vector_parts[2]);
+    lanes = vector_parts[2];
+  }
+  s.reorder(all);
+  const Loop tile_loop = s.fuse(outer);
+  s.vectorize(lanes);
+  for (const Loop& loop : unrolled) s.unroll(loop);
+  s.parallel(tile_loop);
+  s.compute_at(local, serial.empty() ? tile_loop : serial.back());
+  s.set_scope(local, Scope::Register);
+
+  // The reduction, over the tile.
+  std::vector<Loop> inner_axes = s.loops(local);
+  const std::vector<Loop> local_vector = s.split(inner_axes[static_cast<std::size_t>(plan.vector_axis)], {v}, padded ? Tail::RoundUp : Tail::Mask);
+  std::vector<Loop> nest, to_unroll;
+  for (std::size_t axis : unit_reduce) nest.push_back(inner_axes[axis]);
+  for (std::size_t i = 0; i + 1 < windows.size(); ++i) {
+    nest.push_back(inner_axes[windows[i]]);
+    if (kh_unroll == 1) to_unroll.push_back(inner_axes[windows[i]]);
+  }
+  const auto add_kw = [&] {
+    if (!has_kw) return;
+    nest.push_back(inner_axes[windows.back()]);
+    if (kw_mode > 0) to_unroll.push_back(inner_axes[windows.back()]);
+  };
+  if (kw_mode == 2 || channels.empty()) add_kw();
+  std::vector<Loop> tail_channel;
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    if (i + 1 < channels.size() || unroll == 1) {
+      nest.push_back(inner_axes[channels[i]]);
+    } else {
+      const std::vector<Loop> parts = s.split(inner_axes[channels[i]], {unroll}, Tail::Peel);
+      nest.push_back(parts[0]);
+      tail_channel.push_back(parts[1]);
+      to_unroll.push_back(parts[1]);
+    }
+  }
+  if (kw_mode != 2 && !channels.empty()) add_kw();
+  append(nest, tail_channel);
+  for (std::size_t a = 0; a < rank; ++a) {
+    const int axis = static_cast<int>(a);
+    if (axis == plan.vector_axis) continue;
+    nest.push_back(inner_axes[a]);
+    to_unroll.push_back(inner_axes[a]);
+  }
+  append(nest, local_vector);
+  to_unroll.push_back(local_vector[0]);
+  s.reorder(nest);
+  s.vectorize(local_vector[1]);
+  for (const Loop& loop : to_unroll) s.unroll(loop);
+}
+
+}  // namespace temper::space
