@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "search/toy_space.h"
+#include "temper/cost/model_scorer.h"
 #include "temper/cost/program_facts.h"
 #include "temper/nest/build.h"
 
@@ -234,6 +236,27 @@ TEST(Analytic, PreparedStagesCostNothingPerRun) {
   Schedule every_time(compute), prepared(compute);
   prepared.prepared("packed");
   EXPECT_LT(analysis_of(prepared).seconds, 0.5 * analysis_of(every_time).seconds);
+}
+
+TEST(Analytic, AModelScorerRanksSchedulesBeforeAnythingRan) {
+  const ir::Compute compute = matmul(384, 512, 256);
+  const search::FakeSpace space({{"tile", {{"rows", {1, 2, 4, 6, 12}}, {"vectors", {0, 1, 2, 4}}}, {}}});
+  const auto materialise = [&](const search::Candidate& candidate) {
+    const std::vector<std::int64_t> v = search::values(space, candidate);
+    if (v[0] == 12) throw Error(ErrorCode::Unsupported, "twelve rows");
+    return tiled(compute, {.rows = v[0], .vectors = v[1]});  // no vectors: a split into nothing is refused
+  };
+  ModelScorer scorer(FeatureExtractor(space, target_facts(avx512(), 1), analytic_features()),
+                     make_cost_model("xgboost", {}), schedule_analysis(materialise, avx512(), 1));
+  std::vector<search::Candidate> candidates;
+  for (std::int32_t rows = 0; rows < 5; ++rows) {
+    for (std::int32_t vectors = 0; vectors < 4; ++vectors) candidates.push_back({0, {rows, vectors}});
+  }
+  const std::vector<double> scores = scorer.score(candidates);
+  EXPECT_EQ(std::max_element(scores.begin(), scores.end()) - scores.begin(), 3 * 4 + 3);  // six rows, four vectors
+  for (std::size_t i = 0; i < scores.size(); ++i) EXPECT_EQ(std::isfinite(scores[i]), i % 4 != 0 && i / 4 != 4) << i;
+  const auto broken = [&](const search::Candidate&) -> Schedule { throw Error(ErrorCode::Internal, "a bug"); };
+  EXPECT_THROW(schedule_analysis(broken, avx512(), 1)(candidates[0]), Error);
 }
 
 TEST(Analytic, FeaturesMatchTheirNamesAndAreFinite) {

@@ -43,6 +43,7 @@ TEST(Hash, HexRoundTrips) {
     EXPECT_EQ(parse_hex(to_hex(value)), value);
   }
   EXPECT_EQ(to_hex(0x1a), "000000000000001a");
+  EXPECT_EQ(parse_hex("1A"), 0x1au);
   for (const char* bad : {"", "xyz", "12 ", "0x12", "-1", "11112222333344445"}) {
     EXPECT_THROW(parse_hex(bad), Error) << bad;
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "temper/nest/build.h"
 #include "temper/support/error.h"
 
 namespace temper::cost {
@@ -272,6 +273,26 @@ Analysis analyse(const nest::Program& program, const schedule::Schedule& schedul
   TEMPER_CHECK(analysis.features.size() == analytic_features().size(),
                "the analytic model's features and their names differ");
   return analysis;
+}
+
+Analyse schedule_analysis(Materialise materialise, target::Target target, int threads) {
+  return
+      [materialise = std::move(materialise), target = std::move(target), threads](const search::Candidate& candidate) {
+        const auto refused = [] {
+          Analysis analysis;
+          analysis.buildable = false;
+          return analysis;
+        };
+        try {
+          const schedule::Schedule schedule = materialise(candidate);
+          return analyse(nest::build(schedule), schedule, target, threads);
+        } catch (const schedule::ScheduleError&) {
+          return refused();
+        } catch (const Error& error) {
+          if (error.code() != ErrorCode::Unsupported) throw;
+          return refused();
+        }
+      };
 }
 
 std::vector<Fact> target_facts(const target::Target& target, int threads) {

@@ -10,6 +10,7 @@
 // It is for ranking: absolute seconds are right within a factor of a few.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ const std::vector<std::string>& analytic_features();
 /// Predicted seconds of one run (prepared phases left out) on `threads` threads, and the features behind them.
 Analysis analyse(const nest::Program& program, const schedule::Schedule& schedule, const target::Target& target,
                  int threads);
+
+/// What `ModelScorer` needs: schedules a candidate, builds its loop program and analyses it. A candidate whose schedule
+/// or nest is refused (ScheduleError, or Unsupported) is not buildable; other errors pass through.
+using Materialise = std::function<schedule::Schedule(const search::Candidate&)>;
+Analyse schedule_analysis(Materialise materialise, target::Target target, int threads);
 
 /// Facts about a target that a model may learn from: vector bytes, registers, cache sizes.
 std::vector<Fact> target_facts(const target::Target& target, int threads);

@@ -16,8 +16,8 @@ std::size_t FeatureExtractor::column(const std::string& name) {
   return columns_.size() - 1;
 }
 
-FeatureExtractor::FeatureExtractor(const search::Space& space, std::vector<Fact> facts,
-                                   std::vector<std::string> analysis_features)
+FeatureExtractor::FeatureExtractor(const search::Space& space, const std::vector<Fact>& facts,
+                                   const std::vector<std::string>& analysis_features)
     : space_(&space), analysis_count_(analysis_features.size()) {
   for (const auto& [name, value] : facts) {
     columns_.push_back("fact." + name);

@@ -33,8 +33,8 @@ using Fact = std::pair<std::string, double>;
 class FeatureExtractor {
  public:
   /// `space` is borrowed and must outlive the extractor.
-  FeatureExtractor(const search::Space& space, std::vector<Fact> facts = {},
-                   std::vector<std::string> analysis_features = {});
+  explicit FeatureExtractor(const search::Space& space, const std::vector<Fact>& facts = {},
+                            const std::vector<std::string>& analysis_features = {});
 
   const std::vector<std::string>& columns() const { return columns_; }
   /// Throws Error{Internal} when the analysis has another number of features than was announced.

@@ -1,13 +1,12 @@
 #include "temper/support/hash.h"
 
-#include <charconv>
-
 #include "temper/support/error.h"
 
 namespace temper {
 namespace {
 
 constexpr std::size_t kWordBytes = 8;
+constexpr std::string_view kDigits = "0123456789abcdef";
 
 /// Assembles up to eight bytes as a little-endian number, whatever the byte order of the machine.
 template <class Byte>
@@ -36,17 +35,21 @@ std::uint64_t hash_bytes(std::span<const std::byte> bytes) { return hash_sequenc
 std::uint64_t hash_text(std::string_view text) { return hash_sequence(text.data(), text.size()); }
 
 std::string to_hex(std::uint64_t value) {
-  static constexpr std::string_view digits = "0123456789abcdef";
   std::string text(16, '0');
-  for (std::size_t i = 0; i < text.size(); ++i) text[i] = digits[(value >> (60 - 4 * i)) & 15];
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = kDigits[(value >> (60 - 4 * i)) & 15];
   return text;
 }
 
 std::uint64_t parse_hex(std::string_view text) {
   std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, 16);
-  if (text.empty() || text.size() > 16 || error != std::errc() || stop != end) {
+  bool valid = !text.empty() && text.size() <= 16;
+  for (const char character : text) {
+    const char lower = character >= 'A' && character <= 'F' ? static_cast<char>(character - 'A' + 'a') : character;
+    const std::size_t digit = kDigits.find(lower);
+    valid = valid && digit != std::string_view::npos;
+    value = value * 16 + digit;
+  }
+  if (!valid) {
     throw Error(ErrorCode::InvalidArgument, "not a hexadecimal number: '" + std::string(text) + "'", {},
                 "give 1 to 16 of the digits 0-9 and a-f");
   }
