@@ -1,0 +1,42 @@
+// Which nodes run together: each group becomes one task.
+//
+// A group starts at a node that needs code and takes in elementwise nodes behind it, as long as all but one of its
+// values are read inside the group alone, so that it has one output and nothing outside waits between its nodes.
+// - Behind a product or convolution ("anchored") the nodes must form a chain of the items of `ops/epilogue.h`, whose
+// names
+//   are part of the task's key: bias, activation, residual add, ...
+// - Behind a reduction or an elementwise node any elementwise nodes may join, in the shape of a chain or a diamond.
+// Softmax and layer norm over the last axes, and movement operators, stay alone.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "temper/graph/graph.h"
+#include "temper/ops/epilogue.h"
+
+namespace temper::graph {
+
+struct Group {
+  std::vector<int> nodes;  ///< indices into `Graph::nodes`, ascending; the first is the base
+  /// Anchored groups: the items behind the base, the bias of a Conv included, and the values that they read.
+  ops::Epilogue epilogue;
+  std::vector<ValueId> epilogue_operands;
+};
+
+/// Whether a node needs no code: its output is its first input's bytes under another shape.
+bool is_view(const Node& node);
+
+/// A product or convolution that `ops/workload.h` can name, and what its epilogue may look like.
+struct Anchor {
+  enum class Kind : std::uint8_t { Matmul, Conv2d } kind = Kind::Matmul;
+  std::size_t channel_axis = 0;  ///< of the node's output
+  bool weights_constant = false;
+};
+/// Empty for nodes that are none: other operators, integer products, broadcast batches.
+std::optional<Anchor> anchor_of(const Graph& graph, const Node& node);
+
+/// Groups in an order of execution; together they hold each node once, except views. `fuse_nodes` false: one node each.
+std::vector<Group> fuse(const Graph& graph, bool fuse_nodes = true);
+
+}  // namespace temper::graph

@@ -1,0 +1,80 @@
+#include "temper/graph/passes/infer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "temper/graph/definition.h"
+#include "temper/graph/passes/dead_code.h"
+#include "temper/ops/registry.h"
+#include "temper/support/error.h"
+
+namespace temper::graph {
+namespace {
+
+bool all_inputs_known(const Graph& graph, const Node& node) {
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId id) { return id == kAbsent || graph.value(id).is_constant(); });
+}
+
+/// A transpose of weights is common and large: it need not go through the oracle.
+std::optional<std::vector<ops::TensorValue>> fold_transpose(const Graph& graph, const Node& node) {
+  if (node.op != "Transpose" || node.inputs.size() != 1) return std::nullopt;
+  const ops::TensorValue& value = *graph.value(node.inputs[0]).data;
+  std::vector<std::int64_t> reversed(value.type.shape.size());
+  for (std::size_t i = 0; i < reversed.size(); ++i) reversed[i] = static_cast<std::int64_t>(reversed.size() - 1 - i);
+  const std::vector<std::int64_t> order = node.attributes.integers("perm", reversed);
+  return std::vector{transposed(value, std::vector<int>(order.begin(), order.end()))};
+}
+
+void check_type(const Node& node, const ops::TensorType& type) {
+  if (element_count(type.shape, place(node)) == 0) {
+    throw Error(ErrorCode::Unsupported, "the output is empty: " + to_string(type.shape), place(node),
+                "tensors without elements are not supported");
+  }
+}
+
+/// Gives the outputs of `node` their types; true when all became constants, so that the node is not needed.
+bool infer_node(Graph& graph, const Node& node) {
+  const ops::Node bound = bind_placeholders(graph, node);
+  const std::vector<ops::TensorType> types =
+      ops::always_folds(node.op) ? std::vector<ops::TensorType>{} : ops::infer(bound);
+  std::optional<std::vector<ops::TensorValue>> values;
+  if (ops::always_folds(node.op)) {
+    values = ops::fold(bound);
+  } else if (all_inputs_known(graph, node)) {
+    values = fold_transpose(graph, node);
+    if (!values && std::all_of(types.begin(), types.end(), [](const ops::TensorType& type) {
+          return element_count(type.shape) <= kMaxFoldedElements;
+        })) {
+      values = ops::fold(bound);
+    }
+  }
+  const std::size_t count = values ? values->size() : types.size();
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId id = node.outputs[i];
+    if (id == kAbsent) continue;
+    if (i >= count) {
+      throw Error(ErrorCode::Unsupported, "output " + std::to_string(i) + " is not supported", place(node));
+    }
+    const ops::TensorType& type = values ? (*values)[i].type : types[i];
+    if (!values) check_type(node, type);
+    graph.set_type(id, type.dtype, type.shape);
+    if (values) graph.value(id).data = std::move((*values)[i]);
+  }
+  return values.has_value();
+}
+
+}  // namespace
+
+void infer(Graph& graph) {
+  std::vector<Node> kept;
+  for (Node& node : graph.nodes) {
+    const bool folded = at_node(node, [&] { return infer_node(graph, node); });
+    if (!folded) kept.push_back(std::move(node));
+  }
+  graph.nodes = std::move(kept);
+  remove_dead_code(graph);
+}
+
+}  // namespace temper::graph

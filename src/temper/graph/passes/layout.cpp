@@ -1,0 +1,224 @@
+#include "temper/graph/passes/layout.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "temper/graph/passes/dead_code.h"
+#include "temper/ops/registry.h"
+#include "temper/support/error.h"
+
+namespace temper::graph {
+namespace {
+
+using ops::Layout;
+
+// Axis i of the result is axis order[i] of the source.
+const std::vector<int> kToNhwc{0, 2, 3, 1};
+const std::vector<int> kToNchw{0, 3, 1, 2};
+
+constexpr std::array<std::string_view, 6> kChannelsLast{"AveragePool",       "Conv",          "ConvTranspose",
+                                                        "GlobalAveragePool", "GlobalMaxPool", "MaxPool"};
+constexpr std::array<std::string_view, 10> kReductions{"ReduceL1",  "ReduceL2",       "ReduceLogSum", "ReduceLogSumExp",
+                                                       "ReduceMax", "ReduceMean",     "ReduceMin",    "ReduceProd",
+                                                       "ReduceSum", "ReduceSumSquare"};
+
+template <std::size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_elementwise(const Node& node) {
+  const ops::Operator* op = ops::find_operator(node.op);
+  return op != nullptr && op->kind == ops::OperatorClass::Elementwise;
+}
+
+/// Whether a transpose of `sizes` leaves every element in its place: the axes larger than 1 keep their order.
+bool moves_nothing(const Sizes& sizes, const std::vector<int>& order) {
+  int last = -1;
+  for (const int axis : order) {
+    if (sizes[static_cast<std::size_t>(axis)] == 1) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
+class LayoutPass {
+ public:
+  explicit LayoutPass(Graph& graph) : graph_(graph), states_(graph.values.size()) {}
+
+  void run() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    for (Node& node : nodes) visit(std::move(node));
+    for (ValueId& id : graph_.outputs) id = as(id, Layout::Nchw);
+    remove_dead_code(graph_);
+  }
+
+ private:
+  struct State {
+    Layout native = Layout::Nchw;
+    ValueId twin = kAbsent;  ///< the same tensor in the other layout
+  };
+
+  std::size_t rank(ValueId id) const { return graph_.value(id).shape->size(); }
+  State& state(ValueId id) {
+    states_.resize(graph_.values.size());
+    return states_[static_cast<std::size_t>(id)];
+  }
+  bool is_nhwc(ValueId id) { return id != kAbsent && rank(id) == 4 && state(id).native == Layout::Nhwc; }
+
+  /// The value that holds `id` in `layout`; a conversion is added on first need.
+  ValueId as(ValueId id, Layout layout) {
+    if (id == kAbsent || rank(id) != 4 || state(id).native == layout) return id;
+    if (state(id).twin == kAbsent) {
+      const ValueId twin = convert(id, layout == Layout::Nhwc ? kToNhwc : kToNchw, layout);
+      state(twin).native = layout;
+      state(twin).twin = id;
+      state(id).twin = twin;
+    }
+    return state(id).twin;
+  }
+
+  ValueId convert(ValueId id, const std::vector<int>& order, Layout layout) {
+    const Value source = graph_.value(id);
+    const std::string name = source.name + "." + std::string(ops::to_string(layout));
+    if (source.is_constant()) return graph_.add_constant(name, transposed(*source.data, order));
+    const ValueId result = graph_.add_value(Value{name, source.dtype, {}, {}});
+    add_transpose(id, result, order, name);
+    return result;
+  }
+
+  /// result = Transpose(id, order), as a Reshape where no element moves.
+  void add_transpose(ValueId id, ValueId result, const std::vector<int>& order, const std::string& name) {
+    const Sizes sizes = graph_.sizes(id);
+    graph_.set_type(result, graph_.value(id).dtype, permuted(sizes, order));
+    if (moves_nothing(sizes, order)) {
+      add_reshape(id, result, name);
+      return;
+    }
+    Node node{"Transpose", 13, name, {id}, {result}, {}, Layout::Nchw};
+    node.attributes.set("perm", std::vector<std::int64_t>(order.begin(), order.end()));
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  void add_reshape(ValueId id, ValueId result, const std::string& name) {
+    const Sizes sizes = graph_.sizes(result);
+    const ValueId shape = graph_.add_constant(
+        name + ".shape",
+        ops::TensorValue::from_integers({ir::DType::I64, {static_cast<std::int64_t>(sizes.size())}}, sizes));
+    graph_.nodes.push_back(Node{"Reshape", 14, name, {id, shape}, {result}, {}, Layout::Nchw});
+  }
+
+  void visit(Node node) {
+    if (is_one_of(kChannelsLast, node.op) && rank(node.inputs[0]) == 4) {
+      node.inputs[0] = as(node.inputs[0], Layout::Nhwc);
+      emit_nhwc(std::move(node));
+    } else if (node.op == "Transpose" && is_nhwc(node.inputs[0])) {
+      absorb(std::move(node));
+    } else if (any_nhwc(node) && (follow_elementwise(node) || follow_concat(node) || follow_reduction(node))) {
+      emit_nhwc(std::move(node));
+    } else {
+      for (ValueId& id : node.inputs) id = as(id, Layout::Nchw);
+      graph_.nodes.push_back(std::move(node));
+    }
+  }
+
+  bool any_nhwc(const Node& node) {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return is_nhwc(id); });
+  }
+
+  void emit_nhwc(Node node) {
+    node.layout = Layout::Nhwc;
+    for (const ValueId id : node.outputs) {
+      if (id == kAbsent || rank(id) != 4) continue;
+      graph_.set_type(id, graph_.value(id).dtype, permuted(graph_.sizes(id), kToNhwc));
+      state(id).native = Layout::Nhwc;
+    }
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  // Each `follow_` rewrites the node for NHWC inputs and returns true, or leaves it alone.
+
+  bool follow_elementwise(Node& node) {
+    if (!is_elementwise(node) || rank(node.outputs[0]) != 4) return false;
+    // Its other operands are one value per channel in either layout.
+    if (node.op == "BatchNormalization") return true;
+    for (ValueId& id : node.inputs) {
+      if (id != kAbsent && element_count(graph_.sizes(id)) != 1) id = as(with_rank_4(id), Layout::Nhwc);
+      // One element broadcasts the same way in any order; its rank must not exceed the output's, and does not.
+    }
+    return true;
+  }
+
+  /// Leading axes of size 1, as broadcasting adds them.
+  ValueId with_rank_4(ValueId id) {
+    if (rank(id) == 4) return id;
+    Sizes sizes = graph_.sizes(id);
+    sizes.insert(sizes.begin(), 4 - sizes.size(), 1);
+    const Value source = graph_.value(id);
+    const std::string name = source.name + ".4d";
+    if (source.is_constant()) return graph_.add_constant(name, reshaped(*source.data, sizes));
+    const ValueId result = graph_.add_value(Value{name, source.dtype, {}, {}});
+    graph_.set_type(result, source.dtype, sizes);
+    add_reshape(id, result, name);
+    return result;
+  }
+
+  static std::int64_t nhwc_axis(std::int64_t axis) {
+    const auto it = std::find(kToNhwc.begin(), kToNhwc.end(), static_cast<int>(axis < 0 ? axis + 4 : axis));
+    return it - kToNhwc.begin();
+  }
+
+  bool follow_concat(Node& node) {
+    if (node.op != "Concat" || rank(node.outputs[0]) != 4) return false;
+    node.attributes.set("axis", nhwc_axis(node.attributes.integer("axis")));
+    for (ValueId& id : node.inputs) id = as(id, Layout::Nhwc);
+    return true;
+  }
+
+  bool follow_reduction(Node& node) {
+    if (!is_one_of(kReductions, node.op)) return false;
+    std::vector<std::int64_t> axes = node.attributes.integers("axes", {});
+    const bool as_input = node.inputs.size() > 1 && node.inputs[1] != kAbsent;
+    if (as_input && graph_.value(node.inputs[1]).is_constant()) axes = graph_.value(node.inputs[1]).data->integers();
+    if (axes.empty()) return false;
+    for (std::int64_t& axis : axes) axis = nhwc_axis(axis);
+    std::sort(axes.begin(), axes.end());
+    // Without the reduced dimensions the rest keeps the model's order only when both pixel axes are gone, or the
+    // channels.
+    const bool keeps_order = node.attributes.integer("keepdims", 1) == 1 || axes == std::vector<std::int64_t>{1, 2} ||
+                             std::binary_search(axes.begin(), axes.end(), 3);
+    if (!keeps_order) return false;
+    if (as_input) {
+      node.inputs[1] = graph_.add_constant(
+          node.name + ".axes",
+          ops::TensorValue::from_integers({ir::DType::I64, {static_cast<std::int64_t>(axes.size())}}, axes));
+    } else {
+      node.attributes.set("axes", axes);
+    }
+    return true;
+  }
+
+  /// A transpose of what is stored as NHWC becomes one transpose, or none.
+  void absorb(Node node) {
+    std::vector<std::int64_t> reversed{3, 2, 1, 0};
+    std::vector<int> order;
+    for (const std::int64_t axis : node.attributes.integers("perm", reversed)) {
+      order.push_back(kToNchw[static_cast<std::size_t>(axis)]);
+    }
+    add_transpose(node.inputs[0], node.outputs[0], order, node.name);
+  }
+
+  Graph& graph_;
+  std::vector<State> states_;
+};
+
+}  // namespace
+
+void assign_layouts(Graph& graph) { LayoutPass(graph).run(); }
+
+}  // namespace temper::graph

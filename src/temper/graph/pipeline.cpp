@@ -1,0 +1,56 @@
+#include "temper/graph/pipeline.h"
+
+#include <algorithm>
+#include <array>
+
+#include "temper/graph/passes/dead_code.h"
+#include "temper/graph/passes/fold_affine.h"
+#include "temper/graph/passes/identities.h"
+#include "temper/graph/passes/infer.h"
+#include "temper/graph/passes/layout.h"
+#include "temper/graph/passes/patterns.h"
+#include "temper/graph/passes/split_gemm.h"
+#include "temper/support/error.h"
+
+namespace temper::graph {
+namespace {
+
+constexpr std::array kPasses{
+    Pass{"infer", "types of all values; what depends on constants alone is computed", infer, true},
+    Pass{"identities", "nodes that return their input are removed", remove_identities, false},
+    Pass{"patterns", "hard-swish, hard-sigmoid, gelu and layer norm written as several nodes", recognise_patterns,
+         false},
+    Pass{"affine", "batch norm, scales and shifts folded into convolution weights", fold_affine, false},
+    Pass{"gemm", "Gemm split into a matrix product and an addition", split_gemm, false},
+    Pass{"layout", "NHWC for chains of convolutions, transposes at their borders", assign_layouts, false},
+};
+
+}  // namespace
+
+std::span<const Pass> passes() { return kPasses; }
+
+Graph optimise(Graph graph, const ShapeFixes& fixes, const std::set<std::string>& disabled) {
+  for (const std::string& name : disabled) {
+    const auto pass = std::find_if(kPasses.begin(), kPasses.end(), [&](const Pass& p) { return p.name == name; });
+    std::string known;
+    for (const Pass& p : kPasses) {
+      if (!p.required) known += (known.empty() ? "" : ", ") + std::string(p.name);
+    }
+    if (pass == kPasses.end() || pass->required) {
+      throw Error(ErrorCode::InvalidArgument,
+                  pass == kPasses.end() ? "there is no graph pass called '" + name + "'"
+                                        : "the graph pass '" + name + "' cannot be disabled",
+                  "--disable-pass " + name, "these can: " + known);
+    }
+  }
+  fix_shapes(graph, fixes);
+  remove_dead_code(graph);
+  for (const Pass& pass : kPasses) {
+    if (disabled.contains(std::string(pass.name))) continue;
+    pass.run(graph);
+    verify(graph);
+  }
+  return graph;
+}
+
+}  // namespace temper::graph

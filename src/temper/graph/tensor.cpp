@@ -1,0 +1,74 @@
+#include "temper/graph/tensor.h"
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "temper/support/error.h"
+
+namespace temper::graph {
+
+std::int64_t element_count(const Sizes& sizes, const std::string& where) {
+  std::int64_t count = 1;
+  bool empty = false;
+  for (const std::int64_t size : sizes) {
+    if (size < 0) {
+      throw Error(ErrorCode::InvalidModel, "a dimension is negative: " + to_string(sizes), where,
+                  "every dimension of a tensor is at least 0");
+    }
+    if (size == 0) {
+      empty = true;
+      continue;
+    }
+    if (size > kMaxElements / count) {
+      throw Error(ErrorCode::InvalidModel, "a tensor of shape " + to_string(sizes) + " has too many elements", where,
+                  "at most 2^40 elements are accepted");
+    }
+    count *= size;
+  }
+  return empty ? 0 : count;
+}
+
+std::string to_string(const Sizes& sizes) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < sizes.size(); ++i) text += (i ? "," : "") + std::to_string(sizes[i]);
+  return text + "]";
+}
+
+ops::TensorValue reshaped(const ops::TensorValue& value, Sizes sizes) {
+  TEMPER_CHECK(element_count(sizes) == value.type.elements(), "a reshape changes the number of elements");
+  return ops::TensorValue{{value.type.dtype, std::move(sizes)}, value.bytes};
+}
+
+Sizes permuted(const Sizes& sizes, const std::vector<int>& order) {
+  Sizes result;
+  for (const int axis : order) result.push_back(sizes.at(static_cast<std::size_t>(axis)));
+  return result;
+}
+
+Sizes strides(const Sizes& sizes) {
+  Sizes result(sizes.size(), 1);
+  for (std::size_t i = sizes.size(); i-- > 1;) result[i - 1] = result[i] * sizes[i];
+  return result;
+}
+
+ops::TensorValue transposed(const ops::TensorValue& value, const std::vector<int>& order) {
+  const Sizes sizes = permuted(value.type.shape, order);
+  const Sizes steps = permuted(strides(value.type.shape), order);
+  const auto width = static_cast<std::size_t>(ir::bytes(value.type.dtype));
+  auto bytes = std::make_shared<std::vector<std::byte>>(value.bytes->size());
+  Sizes index(sizes.size(), 0);
+  std::size_t from = 0;
+  for (std::size_t to = 0; to < bytes->size(); to += width) {
+    std::memcpy(bytes->data() + to, value.bytes->data() + from * width, width);
+    for (std::size_t axis = sizes.size(); axis-- > 0;) {
+      from += static_cast<std::size_t>(steps[axis]);
+      if (++index[axis] < sizes[axis]) break;
+      from -= static_cast<std::size_t>(steps[axis] * sizes[axis]);
+      index[axis] = 0;
+    }
+  }
+  return ops::TensorValue{{value.type.dtype, sizes}, std::move(bytes)};
+}
+
+}  // namespace temper::graph

@@ -1,0 +1,32 @@
+// Sizes of tensors, and small helpers on tensors whose contents are known.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "temper/ops/tensor_value.h"
+
+namespace temper::graph {
+
+/// Sizes of the dimensions, outermost first; empty for a scalar.
+using Sizes = std::vector<std::int64_t>;
+
+/// Largest number of elements a tensor may have; a larger product in a model is an error, not an allocation.
+inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+
+/// Number of elements. Throws Error{InvalidModel} (at `where`) for a negative size or a product above `kMaxElements`.
+std::int64_t element_count(const Sizes& sizes, const std::string& where = {});
+/// "[1,3,224,224]"
+std::string to_string(const Sizes& sizes);
+
+/// The same bytes under another shape of equal count.
+ops::TensorValue reshaped(const ops::TensorValue& value, Sizes sizes);
+/// The elements in another order of axes: axis i of the result is axis `order[i]` of `value`.
+ops::TensorValue transposed(const ops::TensorValue& value, const std::vector<int>& order);
+/// Sizes in that order.
+Sizes permuted(const Sizes& sizes, const std::vector<int>& order);
+/// Row-major strides in elements.
+Sizes strides(const Sizes& sizes);
+
+}  // namespace temper::graph

@@ -1,0 +1,167 @@
+#include "temper/graph/workloads.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "temper/graph/definition.h"
+#include "temper/graph/generic_workload.h"
+#include "temper/ops/window.h"
+#include "temper/support/error.h"
+
+namespace temper::graph {
+namespace {
+
+std::int64_t product(const Sizes& sizes, std::size_t from, std::size_t to) {
+  std::int64_t result = 1;
+  for (std::size_t i = from; i < to; ++i) result *= sizes[i];
+  return result;
+}
+
+/// Names of the placeholders that the items read, as `ops::epilogue_operands` gives them.
+std::vector<std::string> operand_names(const ops::Epilogue& epilogue) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < epilogue.size(); ++i) {
+    if (ops::epilogue_kind(epilogue[i].name).operand == ops::EpilogueOperand::None) continue;
+    const auto before = std::count_if(epilogue.begin(), epilogue.begin() + static_cast<std::ptrdiff_t>(i),
+                                      [&](const ops::EpilogueItem& item) { return item.name == epilogue[i].name; });
+    names.push_back(epilogue[i].name + (before == 0 ? "" : std::to_string(before)));
+  }
+  return names;
+}
+
+BoundWorkload bind_anchor(const Graph& graph, const Group& group, ops::Workload work, const std::string& left,
+                          ValueId a, const std::string& right, ValueId b) {
+  BoundWorkload bound;
+  bound.work = std::move(work);
+  bound.operands = {left, right};
+  bound.values = {a, b};
+  for (const std::string& name : operand_names(group.epilogue)) bound.operands.push_back(name);
+  bound.values.insert(bound.values.end(), group.epilogue_operands.begin(), group.epilogue_operands.end());
+  TEMPER_CHECK(bound.operands.size() == bound.values.size(), "an epilogue item lacks its operand");
+  bound.outputs = {graph.nodes[static_cast<std::size_t>(group.nodes.back())].outputs[0]};
+  return bound;
+}
+
+BoundWorkload matmul(const Graph& graph, const Group& group, const Node& node, ops::Constness constness) {
+  const Sizes a = graph.sizes(node.inputs[0]), b = graph.sizes(node.inputs[1]);
+  ops::MatmulShape shape;
+  shape.dtype = graph.value(node.inputs[0]).dtype;
+  shape.k = a.back();
+  shape.n = b.back();
+  if (b.size() == 2) {
+    shape.m = product(a, 0, a.size() - 1);
+  } else {
+    shape.m = a[a.size() - 2];
+    shape.batch = product(a, 0, a.size() - 2);
+  }
+  return bind_anchor(graph, group, ops::matmul_workload(shape, group.epilogue, constness), "A", node.inputs[0], "B",
+                     node.inputs[1]);
+}
+
+ops::Conv2dShape conv_shape(const Graph& graph, const Node& node) {
+  const Sizes in = graph.sizes(node.inputs[0]), weights = graph.sizes(node.inputs[1]);
+  ops::Conv2dShape shape;
+  const auto window =
+      ops::window_axes(bind_placeholders(graph, node), in, std::array<std::int64_t, 2>{weights[2], weights[3]});
+  shape.y = window[0];
+  shape.x = window[1];
+  shape.layout = node.layout;
+  shape.dtype = graph.value(node.inputs[0]).dtype;
+  shape.n = in[0];
+  shape.ic = in[ops::PixelLayout(node.layout).channel];
+  shape.oc = weights[0];
+  shape.groups = node.attributes.integer("group", 1);
+  return shape;
+}
+
+/// A convolution that is a product of [pixels, ic] and [ic, oc].
+bool is_product(const ops::Conv2dShape& s, const ops::Epilogue& epilogue) {
+  const auto pointwise = [](const ops::WindowAxis& axis) {
+    return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
+  };
+  // An operand per image and channel is neither a row nor a column of the product.
+  const bool per_image = std::any_of(epilogue.begin(), epilogue.end(), [](const ops::EpilogueItem& item) {
+    return ops::epilogue_kind(item.name).operand == ops::EpilogueOperand::Image;
+  });
+  return s.layout == ops::Layout::Nhwc && s.groups == 1 && pointwise(s.y) && pointwise(s.x) && !per_image;
+}
+
+BoundWorkload conv(Graph& graph, const Group& group, const Node& node, ops::Constness constness) {
+  const ops::Conv2dShape s = conv_shape(graph, node);
+  const ValueId weights = node.inputs[1];
+  if (!graph.value(weights).is_constant() || !is_product(s, group.epilogue)) {
+    return bind_anchor(graph, group, ops::conv2d_workload(s, group.epilogue, constness), "in", node.inputs[0], "weight",
+                       weights);
+  }
+  ops::MatmulShape shape;
+  shape.m = s.n * s.y.input * s.x.input;
+  shape.n = s.oc;
+  shape.k = s.ic;
+  shape.dtype = s.dtype;
+  const ops::TensorValue matrix = transposed(reshaped(*graph.value(weights).data, {s.oc, s.ic}), {1, 0});
+  const ValueId b = graph.add_constant(graph.value(weights).name + ".matrix", matrix);
+  return bind_anchor(graph, group, ops::matmul_workload(shape, group.epilogue, constness), "A", node.inputs[0], "B", b);
+}
+
+/// First of the normalised axes when they are the last ones, counted from the front.
+std::optional<std::size_t> trailing_axis(const Graph& graph, const Node& node) {
+  const auto rank = static_cast<std::int64_t>(graph.sizes(node.inputs[0]).size());
+  const bool many = node.op == "LayerNormalization" || node.opset < 13;
+  std::int64_t axis = node.attributes.integer("axis", node.op == "Softmax" && node.opset < 13 ? 1 : -1);
+  if (axis < 0) axis += rank;
+  if (rank == 0 || axis < 0 || axis >= rank || (!many && axis != rank - 1)) return std::nullopt;
+  return static_cast<std::size_t>(axis);
+}
+
+std::optional<BoundWorkload> rows(Graph& graph, const Node& node) {
+  if ((node.op != "Softmax" && node.op != "LayerNormalization") || node.outputs.size() != 1) return std::nullopt;
+  const Sizes sizes = graph.sizes(node.inputs[0]);
+  const ir::DType dtype = graph.value(node.inputs[0]).dtype;
+  const auto axis = trailing_axis(graph, node);
+  if (!axis || !ir::is_float(dtype)) return std::nullopt;
+  const std::int64_t row_count = product(sizes, 0, *axis), columns = product(sizes, *axis, sizes.size());
+  BoundWorkload bound;
+  bound.outputs = {node.outputs[0]};
+  bound.operands = {"in"};
+  bound.values = {node.inputs[0]};
+  if (node.op == "Softmax") {
+    bound.work = ops::softmax_workload(row_count, columns, dtype);
+    return bound;
+  }
+  const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kAbsent;
+  const auto fits = [&](ValueId id) { return element_count(graph.sizes(id)) == columns; };
+  if (!fits(node.inputs[1]) || (has_bias && !fits(node.inputs[2]))) return std::nullopt;
+  const bool constant =
+      graph.value(node.inputs[1]).is_constant() && (!has_bias || graph.value(node.inputs[2]).is_constant());
+  const ValueId bias =
+      has_bias
+          ? node.inputs[2]
+          : graph.add_constant(node.name + ".bias",
+                               ops::TensorValue::from_numbers(
+                                   {dtype, {columns}}, std::vector<double>(static_cast<std::size_t>(columns), 0.0)));
+  bound.operands.insert(bound.operands.end(), {"scale", "bias"});
+  bound.values.insert(bound.values.end(), {node.inputs[1], bias});
+  bound.work = ops::layernorm_workload(row_count, columns, node.attributes.number("epsilon", 1e-5), dtype,
+                                       constant ? ops::Constness::Weights : ops::Constness::None);
+  return bound;
+}
+
+}  // namespace
+
+BoundWorkload anchored_workload(Graph& graph, const Group& group, const Anchor& anchor) {
+  const Node node = graph.nodes[static_cast<std::size_t>(group.nodes[0])];
+  const ops::Constness constness = anchor.weights_constant ? ops::Constness::Weights : ops::Constness::None;
+  return anchor.kind == Anchor::Kind::Matmul ? matmul(graph, group, node, constness)
+                                             : conv(graph, group, node, constness);
+}
+
+BoundWorkload plain_workload(Graph& graph, const Group& group) {
+  if (group.nodes.size() == 1) {
+    if (auto bound = rows(graph, graph.nodes[static_cast<std::size_t>(group.nodes[0])])) return std::move(*bound);
+  }
+  return generic_workload(graph, group);
+}
+
+}  // namespace temper::graph
