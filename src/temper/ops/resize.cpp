@@ -24,12 +24,12 @@ struct ResizedAxis {
   std::int64_t p = 1, q = 1;  ///< scale = p / q
 };
 
-/// The fraction with a denominator of at most 1024 that is closest to `scale`, if it is as close as f32 rounding
+/// The fraction with a denominator of at most 256 that is closest to `scale`, if it is as close as f32 rounding
 /// allows.
 std::optional<std::pair<std::int64_t, std::int64_t>> as_fraction(double scale) {
-  for (std::int64_t q = 1; q <= 1024; ++q) {
+  for (std::int64_t q = 1; q <= 256; ++q) {
     const double p = std::round(scale * static_cast<double>(q));
-    if (p >= 1 && std::abs(p / static_cast<double>(q) - scale) <= 1e-6 * scale)
+    if (p >= 1 && std::abs(p / static_cast<double>(q) - scale) <= 1.2e-7 * scale)
       return std::pair{static_cast<std::int64_t>(p), q};
   }
   return std::nullopt;

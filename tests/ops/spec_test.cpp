@@ -1,0 +1,249 @@
+// SPEC strings, workloads, the registry, folding and the metrics.
+#include "temper/ops/spec.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "ops/harness.h"
+
+namespace temper::ops::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> stage_names(const ir::Compute& compute) {
+  std::vector<std::string> names;
+  for (const ir::StagePtr& stage : compute.stages) names.push_back(stage->name);
+  return names;
+}
+
+TEST(Spec, MatmulWithDefaults) {
+  const Workload w = parse_spec("matmul(m=512,n=256,k=128)");
+  EXPECT_EQ(w.text(), "matmul(batch=1,m=512,n=256,k=128,trans_a=0,trans_b=0,dtype=f32,epilogue=none,const=weights)");
+  EXPECT_THAT(stage_names(w.compute), ElementsAre("A", "B", "matmul"));
+  EXPECT_TRUE(w.compute.stage("B")->constant);
+  EXPECT_FALSE(w.compute.stage("A")->constant);
+  EXPECT_EQ(w.compute.stage("matmul")->shape(), (Shape{512, 256}));
+  EXPECT_DOUBLE_EQ(w.flops, 2.0 * 512 * 256 * 128);
+  EXPECT_DOUBLE_EQ(w.tolerance, 16 + 4 * std::sqrt(128.0));
+}
+
+TEST(Spec, TextIsCanonical) {
+  const std::string canonical =
+      parse_spec(" conv2d( ic=8 , h=6,w=7,oc=4,kh=3,kw=3,pad=1,epilogue=bias+clip:0:6 ) ").text();
+  EXPECT_EQ(canonical,
+            "conv2d(n=1,ic=8,h=6,w=7,oc=4,kh=3,kw=3,stride=1,pad=1,dilation=1,groups=1,layout=nchw,dtype=f32,epilogue="
+            "bias+clip,const=weights)");
+  EXPECT_EQ(parse_spec(canonical).text(), canonical);
+  EXPECT_EQ(parse_spec("conv2d(kw=3,kh=3,oc=4,w=7,h=6,ic=8,pad=1:1,stride=1:1,epilogue=bias+clip)").text(), canonical);
+  const std::string uneven =
+      "conv2d(n=2,ic=8,h=6,w=7,oc=4,kh=3,kw=3,stride=2:1,pad=0:1:2:1,dilation=1:2,groups=4,layout=nhwc,dtype=f64,"
+      "epilogue=none,const=none)";
+  EXPECT_EQ(parse_spec(uneven).text(), uneven);
+  EXPECT_EQ(parse_spec(parse_spec("softmax(rows=3,cols=4)").text()).text(), "softmax(rows=3,cols=4,dtype=f32)");
+  EXPECT_EQ(parse_spec(parse_spec("layernorm(rows=3,cols=4)").text()).text(),
+            "layernorm(rows=3,cols=4,epsilon=1e-05,dtype=f32,const=weights)");
+}
+
+TEST(Spec, ConvolutionStages) {
+  const Workload w =
+      parse_spec("conv2d(ic=8,h=6,w=6,oc=8,kh=3,kw=3,pad=1,groups=8,layout=nhwc,epilogue=bias+relu+add)");
+  EXPECT_THAT(stage_names(w.compute), ElementsAre("in", "weight", "bias", "add", "conv", "out"));
+  EXPECT_EQ(w.compute.stage("in")->shape(), (Shape{1, 6, 6, 8}));
+  EXPECT_EQ(w.compute.stage("weight")->shape(), (Shape{8, 1, 3, 3}));
+  EXPECT_EQ(w.compute.stage("conv")->reduce_axes.size(), 2U) << "depthwise has no reduction over channels";
+  EXPECT_DOUBLE_EQ(w.flops, 6.0 * 6 * 8 * (2 * 9 + 3));
+  EXPECT_FALSE(parse_spec("conv2d(ic=8,h=6,w=6,oc=8,kh=3,kw=3,const=none)").compute.stage("weight")->constant);
+}
+
+TEST(Spec, BatchesAndTransposes) {
+  const Workload w = parse_spec("matmul(batch=3,m=4,n=5,k=6,trans_a=1,trans_b=1)");
+  EXPECT_EQ(w.compute.stage("A")->shape(), (Shape{3, 6, 4}));
+  EXPECT_EQ(w.compute.stage("B")->shape(), (Shape{3, 5, 6}));
+  EXPECT_EQ(w.compute.stage("matmul")->shape(), (Shape{3, 4, 5}));
+}
+
+TEST(Spec, SoftmaxAndLayerNormCompute) {
+  const Workload softmax = parse_spec("softmax(rows=2,cols=3)");
+  EXPECT_THAT(stage_names(softmax.compute), ElementsAre("in", "out_max", "out_exp", "out_sum", "out_scale", "out"));
+  const TensorValue in = TensorValue::from_numbers({ir::DType::F32, {2, 3}}, {1, 2, 3, 4, 4, 4});
+  const auto values = ir::Oracle(softmax.compute, {{"in", *in.bytes}}).all(*softmax.compute.outputs[0]);
+  EXPECT_NEAR(values[0] + values[1] + values[2], 1, 1e-12);
+  EXPECT_NEAR(values[3], 1.0 / 3, 1e-7);
+  const Workload norm = parse_spec("layernorm(rows=128,cols=768)");
+  ASSERT_EQ(norm.alternatives.size(), 1U);
+  EXPECT_EQ(norm.alternatives[0].algorithm, "one_pass");
+  EXPECT_EQ(norm.alternatives[0].compute.stage("out_moments")->dtypes.size(), 2U);
+}
+
+std::string spec_error(std::string_view spec) {
+  try {
+    parse_spec(spec);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::InvalidArgument);
+    return error.what();
+  }
+  return "parsed";
+}
+
+TEST(Spec, ErrorsNameTheWordAndWhatWasExpected) {
+  EXPECT_EQ(spec_error("matmull(m=1,n=1,k=1)"),
+            "'matmull' is not a known operator\n  at: SPEC 'matmull(m=1,n=1,k=1)'\n  hint: expected one of matmul, "
+            "conv2d, softmax, layernorm");
+  EXPECT_EQ(spec_error("matmul(m=512,n=512)"),
+            "'k' (columns of A) is missing\n  at: SPEC 'matmul(m=512,n=512)'\n  hint: write matmul(m=N,n=N,k=N)");
+  EXPECT_EQ(spec_error("matmul(m=512,n=512,k=abc)"),
+            "cannot read 'abc' as k\n  at: SPEC 'matmul(m=512,n=512,k=abc)'\n  hint: expected a whole number");
+  EXPECT_THAT(spec_error("matmul(m=0,n=512,k=1)"), HasSubstr("cannot read '0' as m"));
+  EXPECT_THAT(spec_error("matmul(m=-4,n=512,k=1)"), HasSubstr("expected a positive whole number"));
+  EXPECT_THAT(spec_error("matmul(m=99999999999,n=512,k=1)"), HasSubstr("expected at most 2147483648"));
+  EXPECT_THAT(spec_error("matmul(m=99999999999999999999,n=512,k=1)"),
+              HasSubstr("cannot read '99999999999999999999' as m"));
+  EXPECT_THAT(spec_error("matmul(m=2000000000,n=2000000000,k=2000000000)"), HasSubstr("more than 2^40"));
+  EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1,q=3)"), HasSubstr("'q' is not a field of matmul"));
+  EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1,q=3)"), HasSubstr("expected one of batch, m, n, k, trans_a"));
+  EXPECT_THAT(spec_error("matmul(m=1,m=1,n=1,k=1)"), HasSubstr("'m' is given twice"));
+  EXPECT_THAT(spec_error("matmul(m=1,n,k=1)"), HasSubstr("cannot read 'n'"));
+  EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1,)"), HasSubstr("a field is missing behind the last ','"));
+  EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1"), HasSubstr("the closing ')' is missing"));
+  EXPECT_THAT(spec_error("matmul"), HasSubstr("'(' is missing behind 'matmul'"));
+  EXPECT_THAT(spec_error(""), HasSubstr("'' is not a known operator"));
+  EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1,dtype=f16)"), HasSubstr("cannot read 'f16' as dtype"));
+  EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1,epilogue=bias+rely)"),
+              HasSubstr("epilogue=bias+rely: unknown epilogue item 'rely'"));
+  EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1,trans_a=yes)"), HasSubstr("expected 0 or 1"));
+  EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1,const=all)"), HasSubstr("expected weights or none"));
+  const std::string conv = "conv2d(ic=6,h=5,w=5,oc=6,kh=3,kw=3";
+  EXPECT_THAT(spec_error(conv + ",groups=4)"), HasSubstr("ic=6 is not a multiple of groups=4"));
+  EXPECT_THAT(spec_error(conv + ",layout=nchw16c)"), HasSubstr("expected nchw or nhwc"));
+  EXPECT_THAT(spec_error(conv + ",pad=1:2:3)"), HasSubstr("expected one number, y:x or top:left:bottom:right"));
+  EXPECT_THAT(spec_error(conv + ",stride=0)"), HasSubstr("expected numbers of at least 1"));
+  EXPECT_THAT(spec_error(conv + ",dilation=3)"), HasSubstr("the kernel spans 7 but the padded input has 5"));
+}
+
+TEST(Spec, RandomTextIsRefusedCleanly) {
+  RandomStream random(1);
+  const std::string letters = "matmulconv2dsoftmax(m=1,n=2,k=3)=:+-,.x0 ";
+  for (int trial = 0; trial < 5000; ++trial) {
+    std::string text =
+        trial % 2 == 0 ? "matmul(m=4,n=4,k=4,epilogue=bias+relu)" : "conv2d(ic=2,h=4,w=4,oc=2,kh=3,kw=3,pad=1)";
+    const auto edits = random.uniform_int(1, 4);
+    for (std::int64_t e = 0; e < edits; ++e) {
+      const auto at = static_cast<std::size_t>(random.below(text.size()));
+      const char letter = letters[static_cast<std::size_t>(random.below(letters.size()))];
+      if (random.chance(0.4)) {
+        text.erase(at, 1);
+      } else if (random.chance(0.5)) {
+        text.insert(at, 1, letter);
+      } else {
+        text[at] = letter;
+      }
+      if (text.empty()) text = "x";
+    }
+    spec_error(text);  // any other exception fails the test
+  }
+}
+
+TEST(Registry, SortedAndFound) {
+  const auto table = operators();
+  for (std::size_t i = 1; i < table.size(); ++i) EXPECT_LT(table[i - 1].name, table[i].name);
+  ASSERT_NE(find_operator("Conv"), nullptr);
+  EXPECT_EQ(find_operator("Conv")->kind, OperatorClass::Contraction);
+  EXPECT_EQ(find_operator("Relu")->kind, OperatorClass::Elementwise);
+  EXPECT_EQ(find_operator("conv"), nullptr);
+}
+
+TEST(Registry, InferGivesTypes) {
+  Built built({"Conv",
+               {unknown(random_array({1, 3, 9, 9}, 1)), known(random_array({8, 3, 3, 3}, 1))},
+               attributes({{"strides", list({2, 2})}})});
+  EXPECT_THAT(infer(built.node()), ElementsAre(TensorType{ir::DType::F32, {1, 8, 4, 4}}));
+  Built equal({"Equal", {unknown(random_array({2, 1}, 1)), unknown(random_array({3}, 1))}});
+  EXPECT_THAT(infer(equal.node()), ElementsAre(TensorType{ir::DType::Bool, {2, 3}}));
+}
+
+TEST(Registry, ChainsShareOneCompute) {
+  // An operator reads the output of another: that is fusion.
+  Attributes none;
+  const ir::Tensor in = ir::placeholder("in", {1, 2, 5, 5}), weight = ir::constant("w", {4, 2, 3, 3}),
+                   other = ir::placeholder("r", {1, 4, 3, 3});
+  Node conv{.op = "Conv", .attributes = &none, .inputs = {{in, nullptr}, {weight, nullptr}}, .name = "conv"};
+  Node add{.op = "Add", .attributes = &none, .inputs = {{build(conv)[0], nullptr}, {other, nullptr}}, .name = "sum"};
+  Node relu{.op = "Relu", .attributes = &none, .inputs = {{build(add)[0], nullptr}}, .name = "out"};
+  const ir::Compute compute = ir::make_compute({build(relu)[0]});
+  ir::verify(compute);
+  EXPECT_THAT(stage_names(compute), ElementsAre("in", "w", "r", "conv", "sum", "out"));
+}
+
+std::vector<TensorValue> fold_case(const Case& c) {
+  Built built(c);
+  return fold(built.node());
+}
+
+TEST(Fold, ImportOperators) {
+  EXPECT_THAT(fold_case({"Shape", {unknown(random_array({2, 3, 4}, 1))}})[0].integers(), ElementsAre(2, 3, 4));
+  EXPECT_THAT(
+      fold_case({"Shape", {unknown(random_array({2, 3, 4}, 1))}, attributes({{"start", i64(-2)}, {"end", i64(5)}})})[0]
+          .integers(),
+      ElementsAre(3, 4));
+  EXPECT_THAT(fold_case({"Size", {unknown(random_array({2, 3, 4}, 1))}})[0].integers(), ElementsAre(24));
+  EXPECT_THAT(fold_case({"Range", {known(integers({}, {2})), known(integers({}, {9})), known(integers({}, {3}))}})[0]
+                  .integers(),
+              ElementsAre(2, 5, 8));
+  EXPECT_THAT(fold_case({"Range", {known(integers({}, {3})), known(integers({}, {0})), known(integers({}, {-1}))}})[0]
+                  .integers(),
+              ElementsAre(3, 2, 1));
+  const TensorValue seven = TensorValue::from_integers({ir::DType::I64, {1}}, {7});
+  const auto filled = fold_case({"ConstantOfShape", {known(vector_of({2, 2}))}, attributes({{"value", seven}})})[0];
+  EXPECT_EQ(filled.type, (TensorType{ir::DType::I64, {2, 2}}));
+  EXPECT_THAT(filled.integers(), ElementsAre(7, 7, 7, 7));
+  EXPECT_THAT(fold_case({"ConstantOfShape", {known(vector_of({2}))}})[0].numbers(), ElementsAre(0, 0));
+  EXPECT_THAT(fold_case({"Constant", {}, attributes({{"value_ints", list({4, 5})}})})[0].integers(), ElementsAre(4, 5));
+  EXPECT_TRUE(always_folds("Shape"));
+  EXPECT_FALSE(always_folds("Conv"));
+}
+
+TEST(Fold, EvaluatesDefinitionsExactly) {
+  const std::int64_t big = 9007199254740993;  // not a double
+  Built concat({"Concat", {known(vector_of({1})), known(vector_of({2}))}, attributes({{"axis", i64(0)}})});
+  const TensorValue exact = TensorValue::from_integers({ir::DType::I64, {1}}, {big});
+  concat.node().inputs[1].value = &exact;
+  EXPECT_THAT(fold(concat.node())[0].integers(), ElementsAre(1, big));
+  const auto parts = fold_case({"Split",
+                                {known(vector_of({1, 2, 3}))},
+                                attributes({{"axis", i64(0)}, {"num_outputs", i64(2)}}),
+                                18,
+                                Layout::Nchw,
+                                2});
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_THAT(parts[0].integers(), ElementsAre(1, 2));
+  EXPECT_THAT(parts[1].integers(), ElementsAre(3));
+  const auto condition = fold_case({"Equal", {known(vector_of({1, 2})), known(vector_of({1, 3}))}})[0];
+  EXPECT_EQ(condition.type.dtype, ir::DType::Bool);
+  EXPECT_THAT(condition.integers(), ElementsAre(1, 0));
+  EXPECT_THROW(fold_case({"Relu", {unknown(random_array({2}, 1))}}), Error);
+}
+
+TEST(Attributes, TypesDefaultsAndCanonicalText) {
+  const Attributes a =
+      attributes({{"axis", i64(1)}, {"alpha", 0.1}, {"pads", list({1, 2})}, {"mode", std::string("linear")}});
+  EXPECT_EQ(a.canonical(), "alpha=0.1,axis=1,mode=linear,pads=[1;2]");
+  EXPECT_EQ(a.integer("axis"), 1);
+  EXPECT_EQ(a.integer("absent", 5), 5);
+  EXPECT_EQ(a.number("axis", 0), 1);
+  const auto message = [](auto&& get) -> std::string {
+    try {
+      get();
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "got";
+  };
+  EXPECT_EQ(message([&] { a.integer("mode"); }), "attribute 'mode' must be an integer, not a text");
+  EXPECT_EQ(message([&] { a.integers("strides"); }), "attribute 'strides' is missing");
+}
+
+}  // namespace
+}  // namespace temper::ops::testing
