@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,7 +97,7 @@ Subprocess Subprocess::start(const SubprocessOptions& options) {
       error != 0) {
     failed("cannot start", path, error);
   }
-  UniqueFd handle(pidfd_open(pid, 0));
+  UniqueFd handle(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!handle) {
     const int error = errno;
     ::kill(pid, SIGKILL);

@@ -1,0 +1,149 @@
+#include "temper/measure/runner_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "temper/protocol/failure.h"
+#include "temper/support/error.h"
+
+namespace temper::measure {
+namespace {
+
+using record::FailureKind;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr double kLookForCancellation = 0.05;  // seconds
+
+double seconds_since(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
+
+// Where requests and replies of each kind lie in an Envelope.
+void put(protocol::Envelope& envelope, const protocol::MeasureRequest& request) {
+  *envelope.mutable_measure_request() = request;
+}
+void put(protocol::Envelope& envelope, const protocol::RaceRequest& request) {
+  *envelope.mutable_race_request() = request;
+}
+protocol::MeasureReply* get(protocol::Envelope& envelope, const protocol::MeasureRequest&) {
+  return envelope.has_measure_reply() ? envelope.mutable_measure_reply() : nullptr;
+}
+protocol::RaceReply* get(protocol::Envelope& envelope, const protocol::RaceRequest&) {
+  return envelope.has_race_reply() ? envelope.mutable_race_reply() : nullptr;
+}
+
+}  // namespace
+
+RunnerClient::RunnerClient(Spawner& spawner, RunnerOptions options) : spawner_(&spawner), options_(std::move(options)) {
+  current_ = Runner{Worker::start(*spawner_, options_.command)};
+  spare_ = Runner{Worker::start(*spawner_, options_.command)};
+}
+
+void RunnerClient::set_task(protocol::SetTask task) {
+  *task_.mutable_set_task() = std::move(task);
+  current_->has_task = spare_->has_task = false;
+}
+
+void RunnerClient::replace() {
+  ++replacements_;
+  current_ = std::move(spare_);
+  spare_ = Runner{Worker::start(*spawner_, options_.command)};
+}
+
+std::optional<protocol::Envelope> RunnerClient::exchange(Runner& runner, const protocol::Envelope& request,
+                                                         double limit_seconds, const CancellationToken& cancelled,
+                                                         Death& death) {
+  try {
+    runner.worker.channel().send(request, options_.start_limit_seconds);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::InvalidArgument) throw;  // too large: the runner is not to blame
+    if (error.code() == ErrorCode::Busy) runner.worker.kill();
+    death = runner.worker.bury();
+    return std::nullopt;
+  }
+  const SteadyClock::time_point start = SteadyClock::now();
+  for (;;) {
+    if (cancelled.requested()) {
+      runner.worker.kill();
+      replace();
+      cancelled.throw_if_requested();
+    }
+    const double left = limit_seconds - seconds_since(start);
+    if (left <= 0) {
+      runner.worker.kill();
+      death = {FailureKind::RunTimeout, "took longer than " + std::to_string(limit_seconds) + " s"};
+      return std::nullopt;
+    }
+    protocol::Envelope reply;
+    try {
+      switch (runner.worker.channel().receive(reply, std::min(left, kLookForCancellation))) {
+        case protocol::Received::Message: return reply;
+        case protocol::Received::TimedOut: break;
+        case protocol::Received::Closed: death = runner.worker.bury(); return std::nullopt;
+      }
+    } catch (const Error& error) {
+      // The candidate has written to the socket, or over what the runner wanted to write.
+      runner.worker.kill();
+      death = {FailureKind::Crash, "spoiled its runner: " + error.message()};
+      return std::nullopt;
+    }
+  }
+}
+
+RunnerClient::Runner& RunnerClient::ready(const CancellationToken& cancelled) {
+  current_->worker.greet(options_.start_limit_seconds);
+  if (!current_->has_task && task_.has_set_task()) {
+    Death death;
+    const auto reply = exchange(*current_, task_, options_.start_limit_seconds, cancelled, death);
+    if (!reply) {
+      replace();
+      throw Error(ErrorCode::Io, "a runner died while it took the task's data: " + death.reason);
+    }
+    const protocol::SetTaskReply& answer = reply->set_task_reply();
+    if (answer.failure() == protocol::FAILURE_RESOURCE_LIMIT) {
+      throw Error(ErrorCode::Io, "the task's data do not fit into a runner: " + answer.reason(), {},
+                  "raise the memory limit of runners");
+    }
+    if (answer.failure() != protocol::FAILURE_NONE) {
+      throw Error(ErrorCode::InvalidArgument, "the runner refuses the task: " + answer.reason());
+    }
+    current_->has_task = true;
+  }
+  spare_->worker.greet(options_.start_limit_seconds);  // so that it does not start up while the other one times
+  return *current_;
+}
+
+template <class Reply, class Request>
+Reply RunnerClient::ask(const Request& request, const CancellationToken& cancelled) {
+  const double limit = request.timing().time_limit_seconds();
+  TEMPER_CHECK(limit > 0, "a request has a time limit");
+  Runner& runner = ready(cancelled);
+  protocol::Envelope envelope;
+  put(envelope, request);
+  Death death;
+  std::optional<protocol::Envelope> answer = exchange(runner, envelope, limit, cancelled, death);
+  Reply reply;
+  if (Reply* received = answer ? get(*answer, request) : nullptr;
+      received != nullptr && received->id() == request.id()) {
+    reply = std::move(*received);
+  } else {
+    if (answer) death = {FailureKind::Crash, "spoiled its runner: it answers another question"};
+    reply.set_id(request.id());
+    reply.set_failure(protocol::to_message(death.kind));
+    reply.set_reason(death.reason);
+  }
+  if (reply.failure() != protocol::FAILURE_NONE && reply.failure() != protocol::FAILURE_COMPILE_ERROR) replace();
+  return reply;
+}
+
+protocol::MeasureReply RunnerClient::measure(const protocol::MeasureRequest& request,
+                                             const CancellationToken& cancelled) {
+  return ask<protocol::MeasureReply>(request, cancelled);
+}
+
+protocol::RaceReply RunnerClient::race(const protocol::RaceRequest& request, const CancellationToken& cancelled) {
+  return ask<protocol::RaceReply>(request, cancelled);
+}
+
+}  // namespace temper::measure
