@@ -28,6 +28,7 @@ struct Slot {
   static constexpr int kScalar = -1, kPartials = -2;
   Value value = kNoValue;
   int lane = kScalar;
+  int group = 0;  ///< elements written together: equal values of different groups part ways inside a loop
 };
 
 class Lowering {
@@ -68,7 +69,7 @@ class Lowering {
     struct Place {
       int storage;
       std::size_t component, element;
-      int lane;
+      int lane, group;
     };
     Value value;
     std::vector<Place> places;
@@ -144,6 +145,7 @@ class Lowering {
   Lanes lanes_;
   std::vector<std::vector<std::vector<Slot>>> registers_;  ///< [storage][component][element]; empty while not allocated
   std::vector<std::vector<int>> buffers_;                  ///< [storage][component]; -1 until declared
+  int groups_ = 0;                                         ///< register writes so far
   std::int64_t scratch_ = 0, scratch_peak_ = 0;
   std::map<std::vector<Value>, std::vector<Value>> transposes_;
   /// Loads of the current block, by (storage, component, base, displacement, lanes, mask).

@@ -37,7 +37,7 @@ std::vector<Lowering::Carried> Lowering::carried_by(const std::vector<const std:
   std::set<int> written, allocated;
   for (const auto* body : bodies) scan(program_, *body, written, allocated);
   std::vector<Carried> out;
-  std::map<Value, std::size_t> known;
+  std::map<std::pair<Value, int>, std::size_t> known;
   for (int storage : written) {
     if (allocated.count(storage) > 0) continue;
     const auto& components = registers_[static_cast<std::size_t>(storage)];
@@ -45,47 +45,19 @@ std::vector<Lowering::Carried> Lowering::carried_by(const std::vector<const std:
       for (std::size_t e = 0; e < components[c].size(); ++e) {
         const Slot& slot = components[c][e];
         if (slot.value == kNoValue) continue;
-        const auto [at, fresh] = known.emplace(slot.value, out.size());
+        const auto [at, fresh] = known.emplace(std::pair{slot.value, slot.group}, out.size());
         if (fresh) out.push_back({slot.value, {}});
-        out[at->second].places.push_back({storage, c, e, slot.lane});
+        out[at->second].places.push_back({storage, c, e, slot.lane, slot.group});
       }
     }
   }
-  // Two elements that hold one scalar (an initial value) part ways inside the loop: each gets a carried value of its
-  // own.
-  std::vector<Carried> apart;
-  for (Carried& carried : out) {
-    std::map<std::pair<int, std::size_t>, std::set<int>> lanes;
-    bool shared = false;
-    for (const auto& place : carried.places) {
-      shared = shared || !lanes[{place.storage, place.component}].insert(place.lane).second || place.lane < 0;
-    }
-    shared = (shared || lanes.size() > 1) && carried.places.size() > 1;
-    if (!shared) {
-      apart.push_back(std::move(carried));
-      continue;
-    }
-    // Group elements into vectors: consecutive lanes 0, 1, … start a new group whenever the lane does not follow.
-    Carried group{carried.value, {}};
-    for (const auto& place : carried.places) {
-      const bool follows = !group.places.empty() && place.lane >= 0 && place.lane == group.places.back().lane + 1 &&
-                           place.storage == group.places.back().storage &&
-                           place.component == group.places.back().component;
-      if (!group.places.empty() && !follows) {
-        apart.push_back(group);
-        group.places.clear();
-      }
-      group.places.push_back(place);
-    }
-    apart.push_back(group);
-  }
-  return apart;
+  return out;
 }
 
 void Lowering::replace(const std::vector<Carried>& carried, const std::vector<Value>& with) {
   for (std::size_t i = 0; i < carried.size(); ++i) {
     for (const auto& place : carried[i].places) {
-      registers_[static_cast<std::size_t>(place.storage)][place.component][place.element] = {with[i], place.lane};
+      registers_[static_cast<std::size_t>(place.storage)][place.component][place.element] = {with[i], place.lane, place.group};
     }
   }
 }
@@ -196,16 +168,17 @@ Value Lowering::read_register(int storage, int component, const std::vector<std:
 
 void Lowering::write_register(int storage, int component, const std::vector<std::int64_t>& elements, Value value) {
   std::vector<Slot>& all = slots(storage, component);
+  ++groups_;
   const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
   if (elements.size() == 1) {
     const bool partials = s.lane_partials > 0 && emit_.type(value).lanes > 1;
     if (!partials && emit_.type(value).lanes > 1) refuse(storage, "a vector is written to one element");
-    all[static_cast<std::size_t>(elements[0])] = {value, partials ? Slot::kPartials : Slot::kScalar};
+    all[static_cast<std::size_t>(elements[0])] = {value, partials ? Slot::kPartials : Slot::kScalar, groups_};
     return;
   }
   value = emit_.widen(value, static_cast<int>(elements.size()));
   for (std::size_t lane = 0; lane < elements.size(); ++lane) {
-    if (elements[lane] >= 0) all[static_cast<std::size_t>(elements[lane])] = {value, static_cast<int>(lane)};
+    if (elements[lane] >= 0) all[static_cast<std::size_t>(elements[lane])] = {value, static_cast<int>(lane), groups_};
   }
 }
 

@@ -155,7 +155,7 @@ void Lowering::finish(const nest::Statement& s, const Mask& mask) {
     for (std::size_t c = 0; c < total.size(); ++c) total[c] = combine(reducer, static_cast<int>(c), params, mask);
   }
   for (std::size_t c = 0; c < total.size(); ++c)
-    slots(s.storage, static_cast<int>(c))[element] = {total[c], Slot::kScalar};
+    slots(s.storage, static_cast<int>(c))[element] = {total[c], Slot::kScalar, ++groups_};
 }
 
 }  // namespace temper::lower

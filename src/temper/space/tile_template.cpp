@@ -26,6 +26,14 @@ int last_axis(const SingleReduction& r, int not_this, Accept&& accept) {
   return fallback;
 }
 
+/// Whether every index of the operand is one axis (or the only element of an axis), so that a layout can reorder them.
+bool packable(const Operand& operand) {
+  for (std::size_t i = 0; i < operand.direct.size(); ++i) {
+    if (operand.direct[i] < 0 && operand.stage->axes[i].extent().value() != 1) return false;
+  }
+  return true;
+}
+
 int second_of(const SingleReduction& r, const TilePlan& plan, std::size_t varying_operand) {
   for (int a = static_cast<int>(r.rank()) - 1; a >= 0; --a) {
     if (a == plan.vector_axis || a == plan.row_axis || r.extents[static_cast<std::size_t>(a)] < 2) continue;
@@ -50,7 +58,7 @@ std::optional<TilePlan> channels_plan(const SingleReduction& r) {
       const Operand& input = r.operands[static_cast<std::size_t>(1 - w)];
       const auto at = static_cast<std::size_t>(v);
       if (weights.axes[at] != Dependence::Direct || !shared_along(input.axes[at])) continue;
-      if (std::any_of(weights.direct.begin(), weights.direct.end(), [](int axis) { return axis < 0; })) continue;
+      if (!packable(weights)) continue;
       TilePlan plan;
       plan.vector_axis = v;
       plan.packed = w;
@@ -72,7 +80,7 @@ std::optional<TilePlan> pixels_plan(const SingleReduction& r) {
     const Operand& weights = r.operands[static_cast<std::size_t>(w)];
     const Operand& input = r.operands[static_cast<std::size_t>(1 - w)];
     if (input.unit_stride_axis != last || !absent(weights.axes[static_cast<std::size_t>(last)])) continue;
-    if (std::any_of(weights.direct.begin(), weights.direct.end(), [](int axis) { return axis < 0; })) continue;
+    if (!packable(weights)) continue;
     TilePlan plan;
     plan.vector_axis = last;
     plan.row_axis = last_axis(r, last, [&](std::size_t a) { return weights.axes[a] == Dependence::Direct && shared_along(input.axes[a]); });
@@ -99,7 +107,7 @@ std::optional<TilePlan> window_plan(const SingleReduction& r) {
   for (std::size_t o = 0; o < r.operands.size(); ++o) {
     if (static_cast<int>(o) == contiguous) continue;
     const Dependence d = r.operands[o].axes[at];
-    const bool plain = std::all_of(r.operands[o].direct.begin(), r.operands[o].direct.end(), [](int axis) { return axis >= 0; });
+    const bool plain = packable(r.operands[o]);
     if (d != Dependence::None && d != Dependence::Direct) return std::nullopt;
     if (d == Dependence::Direct && plain) {
       plan.packed = static_cast<int>(o);
@@ -196,6 +204,16 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   knobs.require("instructions a block", {"vectors", "rows", "second", "unroll", "kw", "kh"}, [kw, outer_window](auto k) {
     return k[0] * k[1] * k[2] * k[3] * (k[4] > 0 ? kw : 1) * (k[5] > 0 ? outer_window : 1) <= 1024;
   });
+  // Every segment of the rows, of the vectors and of the kernel's borders gets a body of its own.
+  const bool bordered = kw_conditioned, border_rows = !windows.empty() && r.conditioned[windows.front()] && windows.size() > 1;
+  knobs.require("instructions in all bodies", {"vector", "vectors", "rows", "second", "unroll", "kw", "kh"},
+                [=, row_extent = extent(plan.row_axis), second_extent = extent(plan.second_axis), vector_extent = extent(plan.vector_axis)](auto k) {
+                  const std::int64_t row_bodies = std::min<std::int64_t>((row_extent % k[2] != 0 ? 2 : 1) + (bordered ? 2 : 0), (row_extent + k[2] - 1) / k[2]);
+                  const std::int64_t second_bodies = (second_extent % k[3] != 0 ? 2 : 1) + (border_rows && k[6] > 0 ? 2 : 0);
+                  const std::int64_t vector_bodies = vector_extent % (k[0] * k[1]) != 0 && vector_extent > k[0] * k[1] ? 2 : 1;
+                  const std::int64_t block_size = k[1] * k[2] * k[3] * ((inner % k[4] != 0 ? 1 : 0) + k[4]) * (k[5] > 0 ? kw : 1) * (k[6] > 0 ? outer_window : 1);
+                  return row_bodies * second_bodies * vector_bodies * block_size <= 2048;
+                });
   if (plan.second_axis >= 0 && std::any_of(r.conditioned.begin(), r.conditioned.end(), [](bool b) { return b; })) {
     // With two rows of pixels at once the kernel's rows differ per pixel, so they cannot be loop bounds.
     knobs.require("border rows", {"second", "kh"}, [outer_window](auto k) { return k[0] == 1 || k[1] == 1 || outer_window == 1; });
