@@ -9,6 +9,7 @@
 
 #include "graph/expect_error.h"
 #include "graph/model_builder.h"
+#include "runtime/temporary_folder.h"
 
 namespace temper::graph {
 namespace {
@@ -25,21 +26,12 @@ ModelBuilder relu_model(int opset = 17) {
   return b;
 }
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "temper-graph-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  void write(const std::string& name, const std::string& text) const {
-    std::filesystem::create_directories((path / name).parent_path());
-    std::ofstream(path / name, std::ios::binary) << text;
-  }
-  std::filesystem::path path;
-};
+using ::temper::testing::TemporaryFolder;
+
+void write(const TemporaryFolder& folder, const std::string& name, const std::string& text) {
+  std::filesystem::create_directories((folder / name).parent_path());
+  std::ofstream(folder / name, std::ios::binary) << text;
+}
 
 TEST(ImportFile, MissingFileIsNamed) {
   expect_error(ErrorCode::NotFound, {"no such model", "nowhere.onnx"}, [] { import_onnx("/nowhere/nowhere.onnx"); });
@@ -47,27 +39,27 @@ TEST(ImportFile, MissingFileIsNamed) {
 
 TEST(ImportFile, FolderIsNoModel) {
   const TemporaryFolder folder;
-  expect_error(ErrorCode::InvalidModel, {"not a regular file"}, [&] { import_onnx(folder.path); });
+  expect_error(ErrorCode::InvalidModel, {"not a regular file"}, [&] { import_onnx(folder.path()); });
 }
 
 TEST(ImportFile, ReadsAFile) {
   const TemporaryFolder folder;
-  folder.write("m.onnx", relu_model().model.SerializeAsString());
-  EXPECT_EQ(import_onnx(folder.path / "m.onnx").nodes.size(), 1u);
+  write(folder, "m.onnx", relu_model().model.SerializeAsString());
+  EXPECT_EQ(import_onnx(folder / "m.onnx").nodes.size(), 1u);
 }
 
 TEST(ImportFile, EmptyFile) {
   const TemporaryFolder folder;
-  folder.write("m.onnx", "");
-  expect_error(ErrorCode::InvalidModel, {"empty", "m.onnx"}, [&] { import_onnx(folder.path / "m.onnx"); });
+  write(folder, "m.onnx", "");
+  expect_error(ErrorCode::InvalidModel, {"empty", "m.onnx"}, [&] { import_onnx(folder / "m.onnx"); });
 }
 
 TEST(ImportFile, NonOnnxBytes) {
   const TemporaryFolder folder;
-  folder.write("m.onnx", "#!/bin/sh\necho this is no model\n");
-  expect_error(ErrorCode::InvalidModel, {"m.onnx", "not"}, [&] { import_onnx(folder.path / "m.onnx"); });
-  folder.write("p.onnx", std::string("\x89PNG\r\n\x1a\n", 8));
-  expect_error(ErrorCode::InvalidModel, {"p.onnx", "not"}, [&] { import_onnx(folder.path / "p.onnx"); });
+  write(folder, "m.onnx", "#!/bin/sh\necho this is no model\n");
+  expect_error(ErrorCode::InvalidModel, {"m.onnx", "not"}, [&] { import_onnx(folder / "m.onnx"); });
+  write(folder, "p.onnx", std::string("\x89PNG\r\n\x1a\n", 8));
+  expect_error(ErrorCode::InvalidModel, {"p.onnx", "not"}, [&] { import_onnx(folder / "p.onnx"); });
 }
 
 TEST(ImportFile, TruncatedModel) {
@@ -403,9 +395,9 @@ std::string float_bytes(const std::vector<float>& values) {
 
 TEST(ImportExternal, ReadsOffsetAndLength) {
   const TemporaryFolder folder;
-  folder.write("sub/w.bin", float_bytes({0, 1, 2, 3}));
+  write(folder, "sub/w.bin", float_bytes({0, 1, 2, 3}));
   const auto weights = [&](const std::string& offset, const std::string& length) {
-    const Graph g = external_model("sub/w.bin", offset, length).import(folder.path);
+    const Graph g = external_model("sub/w.bin", offset, length).import(folder.path());
     return g.value(g.nodes[0].inputs[1]).data->numbers();
   };
   EXPECT_EQ(weights("", ""), (std::vector<double>{0, 1}));
@@ -415,15 +407,15 @@ TEST(ImportExternal, ReadsOffsetAndLength) {
 
 TEST(ImportExternal, BadLocations) {
   const TemporaryFolder folder;
-  folder.write("model/w.bin", float_bytes({0, 1}));
-  folder.write("secret.bin", float_bytes({0, 1}));
-  std::filesystem::create_symlink(folder.path / "secret.bin", folder.path / "model" / "link.bin");
-  const std::filesystem::path base = folder.path / "model";
+  write(folder, "model/w.bin", float_bytes({0, 1}));
+  write(folder, "secret.bin", float_bytes({0, 1}));
+  std::filesystem::create_symlink(folder / "secret.bin", folder / "model/link.bin");
+  const std::filesystem::path base = folder / "model";
   expect_error(ErrorCode::InvalidModel, {"'gone.bin' is missing", "initializer 'w'"},
                [&] { external_model("gone.bin", "", "").import(base); });
   expect_error(ErrorCode::InvalidModel, {"names no file"}, [&] { external_model("", "", "").import(base); });
   for (const std::string& path :
-       {std::string("../secret.bin"), (folder.path / "secret.bin").string(), std::string("a/../../secret.bin")}) {
+       {std::string("../secret.bin"), (folder / "secret.bin").string(), std::string("a/../../secret.bin")}) {
     expect_error(ErrorCode::InvalidModel, {"outside the model's folder"},
                  [&] { external_model(path, "", "").import(base); });
   }
@@ -433,9 +425,9 @@ TEST(ImportExternal, BadLocations) {
 
 TEST(ImportExternal, BadSizes) {
   const TemporaryFolder folder;
-  folder.write("w.bin", float_bytes({0, 1}));
+  write(folder, "w.bin", float_bytes({0, 1}));
   const auto import = [&](const std::string& offset, const std::string& length) {
-    external_model("w.bin", offset, length).import(folder.path);
+    external_model("w.bin", offset, length).import(folder.path());
   };
   expect_error(ErrorCode::InvalidModel, {"too short", "8 bytes at 4 of 8"}, [&] { import("4", ""); });
   expect_error(ErrorCode::InvalidModel, {"too short"}, [&] { import("9223372036854775807", ""); });

@@ -1,6 +1,7 @@
 #include "temper/graph/generic_workload.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <set>
@@ -35,6 +36,9 @@ std::string contents_text(const ops::TensorValue& value) {
   }
   return type_text(value.type) + numbers.canonical();
 }
+
+/// Operators whose meaning, with equal attributes, differs between versions.
+constexpr std::array<std::string_view, 3> kVersioned{"LogSoftmax", "Resize", "Softmax"};
 
 bool is_elementwise(const Node& node) {
   return ops::find_operator(node.op)->kind == ops::OperatorClass::Elementwise && node.op != "BatchNormalization";
@@ -242,7 +246,9 @@ class Builder {
                                                           const ir::Compute& compute) const {
     std::vector<std::pair<std::string, std::string>> result;
     if (!elementwise) {
-      result.emplace_back("opset", std::to_string(base.opset));
+      if (std::find(kVersioned.begin(), kVersioned.end(), base.op) != kVersioned.end()) {
+        result.emplace_back("opset", std::to_string(base.opset));
+      }
       result.emplace_back("attributes", base.attributes.canonical());
       result.emplace_back("layout", std::string(ops::to_string(base.layout)));
     }

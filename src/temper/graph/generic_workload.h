@@ -1,7 +1,7 @@
 // Workloads of groups that have no name of their own: the key spells the operators out.
 //
-//   elementwise(out=f32[4608;32],in0=f32[4608;32],in1=f32[1;32],expr=Mul(in0;HardSigmoid{...}(in1)))
-//   maxpool(opset=11,attributes=...,layout=nhwc,in0=f32[1;3;48;200],then=Relu(x))
+//   elementwise(in0=f32[4608;32],in1=f32[1;32],expr=Mul(in0;HardSigmoid{...}(in1)))
+//   maxpool(attributes=...,layout=nhwc,in0=f32[1;3;48;200],then=Relu(x))
 #pragma once
 
 #include "temper/graph/workloads.h"

@@ -50,6 +50,7 @@ struct Node {
   /// How the 4-D activations among inputs and outputs are stored. Shapes of values are always those of the stored
   /// order.
   ops::Layout layout = ops::Layout::Nchw;
+  std::vector<std::string> origins = {};  ///< names of the model's nodes that it stands for
 };
 
 struct Graph {

@@ -246,6 +246,7 @@ class Importer {
     node.op = proto.op_type();
     node.opset = graph_.opset;
     node.name = node_names_[static_cast<std::size_t>(i)];
+    node.origins = {node.name};
     for (const std::string& name : proto.input()) {
       if (name.empty()) {
         node.inputs.push_back(kAbsent);

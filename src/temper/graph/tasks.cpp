@@ -40,7 +40,11 @@ Program extract_tasks(Graph graph, bool fuse_nodes) {
           anchor ? anchored_workload(program.graph, group, *anchor) : plain_workload(program.graph, group);
       Step step;
       step.name = base.name;
-      for (const int n : group.nodes) step.nodes.push_back(program.graph.nodes[static_cast<std::size_t>(n)].name);
+      for (const int n : group.nodes) {
+        for (const std::string& origin : program.graph.nodes[static_cast<std::size_t>(n)].origins) {
+          if (std::find(step.nodes.begin(), step.nodes.end(), origin) == step.nodes.end()) step.nodes.push_back(origin);
+        }
+      }
       step.operands = bound.values;
       step.outputs = bound.outputs;
       step.task = task_number(program, numbers, bound);

@@ -29,7 +29,7 @@ struct Task {
 struct Step {
   int task = 0;
   std::string name;                ///< of the group's first node
-  std::vector<std::string> nodes;  ///< names of all nodes that it computes
+  std::vector<std::string> nodes;  ///< names of the model's nodes that it computes; none for an added transpose
   std::vector<ValueId> operands;   ///< as `Task::operands`
   std::vector<ValueId> outputs;    ///< as `compute.outputs`
 };

@@ -145,8 +145,8 @@ void expand(Graph& graph, std::size_t position) {
       graph.add_constant(node.name + ".shift", ops::TensorValue::from_numbers({dtype, broadcast}, affine.shift));
   const ValueId scaled = graph.add_value(Value{node.name + ".scaled", dtype, {}, {}});
   graph.set_type(scaled, dtype, sizes);
-  Node mul{"Mul", node.opset, node.name + ".scale", {x, scale}, {scaled}, {}, node.layout};
-  Node add{"Add", node.opset, node.name, {scaled, shift}, {node.outputs[0]}, {}, node.layout};
+  Node mul{"Mul", node.opset, node.name + ".scale", {x, scale}, {scaled}, {}, node.layout, node.origins};
+  Node add{"Add", node.opset, node.name, {scaled, shift}, {node.outputs[0]}, {}, node.layout, node.origins};
   graph.nodes[position] = std::move(mul);
   graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(position) + 1, std::move(add));
 }
@@ -167,6 +167,7 @@ void fold_affine(Graph& graph) {
       if (!affine) break;
       apply(graph, graph.nodes[n], *affine);
       graph.nodes[n].outputs[0] = next.outputs[0];
+      graph.nodes[n].origins.insert(graph.nodes[n].origins.end(), next.origins.begin(), next.origins.end());
       next.outputs.assign(next.outputs.size(), kAbsent);
       next.inputs.clear();
     }

@@ -34,8 +34,30 @@ void check_type(const Node& node, const ops::TensorType& type) {
   }
 }
 
+/// Refuses what would make a constant of more than `kMaxFoldedElements` elements, before memory is asked for.
+void check_generated_size(const Graph& graph, const Node& node) {
+  if (!all_inputs_known(graph, node) || std::count(node.inputs.begin(), node.inputs.end(), kAbsent) > 0) return;
+  double count = 0;
+  if (node.op == "ConstantOfShape" && node.inputs.size() == 1) {
+    const ops::TensorValue& sizes = *graph.value(node.inputs[0]).data;
+    count = static_cast<double>(element_count(sizes.integers(), place(node)));
+  } else if (node.op == "Range" && node.inputs.size() == 3) {
+    std::vector<double> bounds;
+    for (const ValueId id : node.inputs) {
+      const std::vector<double> numbers = graph.value(id).data->numbers();
+      if (numbers.size() != 1) return;
+      bounds.push_back(numbers[0]);
+    }
+    count = (bounds[1] - bounds[0]) / bounds[2];
+  }
+  if (count > static_cast<double>(kMaxFoldedElements)) {
+    throw Error(ErrorCode::Unsupported, "a constant with more than 2^22 elements would be computed", place(node));
+  }
+}
+
 /// Gives the outputs of `node` their types; true when all became constants, so that the node is not needed.
 bool infer_node(Graph& graph, const Node& node) {
+  check_generated_size(graph, node);
   const ops::Node bound = bind_placeholders(graph, node);
   const std::vector<ops::TensorType> types =
       ops::always_folds(node.op) ? std::vector<ops::TensorType>{} : ops::infer(bound);

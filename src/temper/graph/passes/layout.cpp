@@ -211,6 +211,7 @@ class LayoutPass {
       order.push_back(kToNchw[static_cast<std::size_t>(axis)]);
     }
     add_transpose(node.inputs[0], node.outputs[0], order, node.name);
+    graph_.nodes.back().origins = node.origins;
   }
 
   Graph& graph_;

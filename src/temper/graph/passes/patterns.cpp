@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "temper/graph/passes/dead_code.h"
@@ -76,9 +77,29 @@ class Matcher {
     return Product{1, {id}};
   }
 
+  /// Origins of node `n` and of the nodes between it and `inputs`, in the order of the graph.
+  std::vector<std::string> origins(std::size_t n, const std::vector<ValueId>& inputs) const {
+    std::set<std::size_t> between;
+    collect(n, inputs, between);
+    std::vector<std::string> names;
+    for (const std::size_t i : between) {
+      names.insert(names.end(), graph_.nodes[i].origins.begin(), graph_.nodes[i].origins.end());
+    }
+    return names;
+  }
+
   const Graph& graph() const { return graph_; }
 
  private:
+  void collect(std::size_t n, const std::vector<ValueId>& inputs, std::set<std::size_t>& between) const {
+    if (!between.insert(n).second) return;
+    for (const ValueId id : graph_.nodes[n].inputs) {
+      if (id == kAbsent || std::find(inputs.begin(), inputs.end(), id) != inputs.end()) continue;
+      const int producer = uses_.producer[static_cast<std::size_t>(id)];
+      if (producer >= 0) collect(static_cast<std::size_t>(producer), inputs, between);
+    }
+  }
+
   const Graph& graph_;
   Uses uses_;
 };
@@ -265,6 +286,7 @@ void recognise_patterns(Graph& graph) {
       // A broadcast of x would make the output larger than what the recognised operator returns.
       if (!replacement || graph.sizes(replacement->inputs[0]) != graph.sizes(graph.nodes[n].outputs[0])) continue;
       Node& node = graph.nodes[n];
+      node.origins = match.origins(n, replacement->inputs);
       node.op = std::move(replacement->op);
       node.opset = replacement->opset;
       node.inputs = std::move(replacement->inputs);
