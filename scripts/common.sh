@@ -9,6 +9,10 @@ if [ -z "${HOME:-}" ]; then
   HOME="$(getent passwd "$(id -u)" | cut -d: -f6)"
   export HOME="${HOME:-$TEMPER_ROOT/build/home}"
 fi
+# pip trusts its own list of authorities by default; the system's list is the one that a machine's owner keeps.
+if [ -z "${PIP_CERT:-}" ] && [ -f /etc/ssl/certs/ca-certificates.crt ]; then
+  export PIP_CERT=/etc/ssl/certs/ca-certificates.crt
+fi
 # As many compiler processes as there are processors; TEMPER_JOBS=N overrides.
 TEMPER_JOBS="${TEMPER_JOBS:-$(nproc)}"
 export TEMPER_JOBS
