@@ -69,7 +69,8 @@ TEST(Text, RoundTripsUserReducerInFull) {
   expect_round_trip(compute);
   EXPECT_THAT(print(compute), HasSubstr("identity -inf, 0.0 combine max(#0, #2), "));
   EXPECT_THAT(print(compute), HasSubstr("pair.1[i0]"));
-  const Reducer& parsed = *parse_compute(print(compute)).stage("pair")->reducer;
+  const Compute read_back = parse_compute(print(compute));
+  const Reducer& parsed = *read_back.stage("pair")->reducer;
   EXPECT_TRUE(parsed.associative && parsed.commutative);
   EXPECT_FALSE(parsed.idempotent);
 }
