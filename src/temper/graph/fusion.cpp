@@ -41,10 +41,13 @@ class Fusion {
 
   std::vector<Group> run() {
     std::vector<Group> groups;
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (taken_[n] || is_view(graph_.nodes[n])) continue;
-      groups.push_back(grow(static_cast<int>(n)));
-      for (const int member : groups.back().nodes) taken_[index(member)] = true;
+    // Products and convolutions choose first, then reductions: an activation is better behind them than on its own.
+    for (const auto round : {Round::Anchors, Round::Reductions, Round::Rest}) {
+      for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+        if (taken_[n] || is_view(graph_.nodes[n]) || round_of(graph_.nodes[n]) != round) continue;
+        groups.push_back(grow(static_cast<int>(n)));
+        for (const int member : groups.back().nodes) taken_[index(member)] = true;
+      }
     }
     // A group runs when its last node would: only its output is read outside, so everything it reads is there by then.
     std::sort(groups.begin(), groups.end(),
@@ -53,6 +56,12 @@ class Fusion {
   }
 
  private:
+  enum class Round : std::uint8_t { Anchors, Reductions, Rest };
+  Round round_of(const Node& n) const {
+    if (anchor_of(graph_, n)) return Round::Anchors;
+    return class_of(n) == ops::OperatorClass::Reduction ? Round::Reductions : Round::Rest;
+  }
+
   const Node& node(int n) const { return graph_.nodes[index(n)]; }
   const std::vector<int>& consumers(ValueId id) const { return uses_.consumers[static_cast<std::size_t>(id)]; }
 
@@ -152,7 +161,28 @@ class Fusion {
       members.insert(next);
       if (live_outputs(members).size() == 1) best = members;
     }
+    if (is_elementwise(node(group.nodes[0]))) take_producers(best);
     group.nodes.assign(best.begin(), best.end());
+  }
+
+  /// Elementwise nodes of the same shape whose only reader is in the group: they are computed where they are used.
+  void take_producers(std::set<int>& group) const {
+    const Sizes full = graph_.sizes(node(*group.rbegin()).outputs[0]);
+    bool changed = true;
+    while (changed && group.size() < kLargestGroup) {
+      changed = false;
+      for (const int member : std::vector<int>(group.begin(), group.end())) {
+        for (const ValueId id : node(member).inputs) {
+          const int producer = id == kAbsent ? -1 : uses_.producer[static_cast<std::size_t>(id)];
+          if (producer < 0 || group.contains(producer) || taken_[index(producer)]) continue;
+          if (is_view(node(producer)) || !is_elementwise(node(producer)) || graph_.sizes(id) != full) continue;
+          const int consumer = only_consumer(id);
+          if (consumer < 0 || !group.contains(consumer) || group.size() >= kLargestGroup) continue;
+          group.insert(producer);
+          changed = true;
+        }
+      }
+    }
   }
 
   const Graph& graph_;

@@ -34,7 +34,8 @@ std::string contents_text(const ops::TensorValue& value) {
   } else {
     numbers.set("", value.integers());
   }
-  return type_text(value.type) + numbers.canonical();
+  // An attribute prints as name=value.
+  return type_text(value.type) + numbers.canonical().substr(1);
 }
 
 /// Operators whose meaning, with equal attributes, differs between versions.
