@@ -13,6 +13,9 @@ using lower::Op;
 using lower::Value;
 
 namespace {
+/// A tile of two by four vectors or more has as many in each step, so two steps never share a block.
+constexpr int kFmasPerBlock = 8;
+
 std::size_t index(Value v) { return static_cast<std::size_t>(v); }
 }  // namespace
 
@@ -94,7 +97,7 @@ llvm::Value* FunctionEmitter::get(Value v) {
   return result;
 }
 
-void FunctionEmitter::emit(const lower::Phase& phase, bool prepare) {
+void FunctionEmitter::emit(const lower::Phase& phase) {
   llvm::BasicBlock* entry = new_block("entry");
   llvm::BasicBlock* loop = new_block("iteration");
   llvm::BasicBlock* done = new_block("done");
@@ -102,7 +105,7 @@ void FunctionEmitter::emit(const lower::Phase& phase, bool prepare) {
 
   enter(nullptr);
   builder_.SetInsertPoint(entry);
-  find_memory(prepare);
+  find_memory();
   llvm::Instruction* branch = builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), loop, done);
 
   enter(branch);
@@ -126,7 +129,25 @@ void FunctionEmitter::block(const lower::Block& b) {
   for (const Instr& i : b) instruction(i);
 }
 
+/// Keeps loads below it from moving above it. Emits no instruction.
+void FunctionEmitter::fence() {
+  builder_.CreateCall(
+      llvm::InlineAsm::get(llvm::FunctionType::get(builder_.getVoidTy(), false), "", "~{memory}", true));
+}
+
+/// Instruction selection works block by block and gathers loads from neighbouring addresses; in a long unrolled body
+/// that takes registers from the accumulators. Short blocks keep the order in which the kernel was written, which is
+/// the one its tile was counted for.
+void FunctionEmitter::split_block() {
+  llvm::BasicBlock* next = new_block("next");
+  builder_.CreateBr(next);
+  builder_.SetInsertPoint(next);
+  fmas_in_block_ = 0;
+}
+
 void FunctionEmitter::instruction(const Instr& i) {
+  if (i.op == Op::Fma) ++fmas_in_block_;
+  if (i.op == Op::Load && fmas_in_block_ >= kFmasPerBlock) split_block();
   switch (i.op) {
     case Op::For: return for_loop(i);
     case Op::If: return if_else(i);
@@ -171,6 +192,7 @@ void FunctionEmitter::for_loop(const Instr& i) {
 
   enter(branch);
   builder_.SetInsertPoint(loop);
+  fmas_in_block_ = 0;
   llvm::PHINode* induction = builder_.CreatePHI(builder_.getInt64Ty(), 2, "i");
   induction->addIncoming(first, before);
   define_atom(c.induction, induction);
@@ -180,10 +202,7 @@ void FunctionEmitter::for_loop(const Instr& i) {
     carried.back()->addIncoming(initial[k], before);
     define_atom(c.params[k], carried.back());
   }
-  if (c.barrier) {
-    auto* fence = llvm::InlineAsm::get(llvm::FunctionType::get(builder_.getVoidTy(), false), "", "~{memory}", true);
-    builder_.CreateCall(fence);
-  }
+  if (c.barrier) fence();
   block(c.body);
   llvm::Value* next = builder_.CreateNSWAdd(induction, builder_.getInt64(static_cast<std::uint64_t>(i.imm)));
   std::vector<llvm::Value*> yields;

@@ -21,7 +21,7 @@ class FunctionEmitter {
   /// `function` is void(ptr buffers, ptr scratch, i64 begin, i64 end), still without a body.
   FunctionEmitter(const lower::Kernel& kernel, const EmitterContext& context, llvm::Function& function);
 
-  void emit(const lower::Phase& phase, bool prepare);
+  void emit(const lower::Phase& phase);
 
  private:
   /// A region of code that runs under its parent's control: function, loop body, branch.
@@ -39,6 +39,8 @@ class FunctionEmitter {
   void for_loop(const lower::Instr& instr);
   void if_else(const lower::Instr& instr);
   void unroll_once(const lower::Control& control, const Linear& begin);
+  void fence();
+  void split_block();
   void enter(llvm::Instruction* branch);
   void leave();
   void define(lower::Value v, llvm::Value* value);
@@ -65,7 +67,7 @@ class FunctionEmitter {
   llvm::Value* shuffle(const lower::Instr& instr);
 
   // --- memory.cpp
-  void find_memory(bool prepare);
+  void find_memory();
   llvm::Value* load(const lower::Instr& instr);
   void store(const lower::Instr& instr);
   llvm::Value* gather(const lower::Instr& instr);
@@ -92,12 +94,12 @@ class FunctionEmitter {
   std::vector<llvm::Value*> values_;
   std::vector<std::size_t> depths_;  ///< scope in which an atom is defined
   std::vector<bool> never_nan_;
+  int fmas_in_block_ = 0;
   std::vector<Scope> scopes_;
 
   struct Memory {
     llvm::Value* base = nullptr;
     llvm::MDNode *scope = nullptr, *others = nullptr;
-    bool read_only = false;
   };
   std::vector<Memory> memory_;  ///< by buffer
 };

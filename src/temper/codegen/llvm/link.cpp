@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "temper/codegen/llvm/process_state.h"
 #include "temper/support/error.h"
 
 LLD_HAS_DRIVER(elf)
@@ -67,13 +68,12 @@ int read_all(int descriptor, std::vector<std::byte>& bytes) {
   }
 }
 
-/// The linker keeps its state in globals.
-std::mutex& linker_mutex() {
+}  // namespace
+
+std::mutex& process_state_mutex() {
   static std::mutex mutex;
   return mutex;
 }
-
-}  // namespace
 
 Artifact link_shared_object(const std::string& object) {
   const Descriptor input(memfd_create("temper-object", MFD_CLOEXEC));
@@ -100,7 +100,7 @@ Artifact link_shared_object(const std::string& object) {
 
   Artifact artifact;
   int read_error = 0;
-  const std::lock_guard<std::mutex> lock(linker_mutex());
+  const std::lock_guard<std::mutex> lock(process_state_mutex());
   std::thread reader([&] { read_error = read_all(reading.get(), artifact.bytes); });
   const lld::Result result = lld::lldMain(arguments, out, out, drivers);
   writing.reset();

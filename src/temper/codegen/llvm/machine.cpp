@@ -17,6 +17,9 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetOptions.h>
 
+#include <mutex>
+
+#include "temper/codegen/llvm/process_state.h"
 #include "temper/support/error.h"
 
 namespace temper::codegen {
@@ -72,14 +75,17 @@ class StatisticsPass : public llvm::MachineFunctionPass {
   std::vector<PhaseStatistics>& out_;
 };
 
-/// Loop strength reduction is superlinear in the number of carried accumulators and wins nothing: addresses are already
-/// built the way the instructions take them. LLVM has only a process-wide switch for it, which the linker resets.
-void disable_loop_strength_reduction() {
+/// Passes over the IR that the emitted form does not need. Loop strength reduction is superlinear in the number of
+/// carried accumulators; code-gen preparation joins the short blocks that the emitter made on purpose. LLVM has only
+/// process-wide switches for them, which the linker resets.
+void leave_the_ir_alone() {
   auto& options = llvm::cl::getRegisteredOptions();
-  const auto found = options.find("disable-lsr");
-  TEMPER_CHECK(found != options.end(), "LLVM has no option disable-lsr");
-  auto* option = static_cast<llvm::cl::opt<bool>*>(found->second);
-  if (!option->getValue()) option->setValue(true);
+  for (const char* name : {"disable-lsr", "disable-cgp"}) {
+    const auto found = options.find(name);
+    TEMPER_CHECK(found != options.end(), std::string("LLVM has no option ") + name);
+    auto* option = static_cast<llvm::cl::opt<bool>*>(found->second);
+    if (!option->getValue()) option->setValue(true);
+  }
 }
 
 }  // namespace
@@ -117,7 +123,6 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const target::Target& t
 
 std::string generate_code(llvm::TargetMachine& machine, llvm::Module& module, llvm::CodeGenFileType type,
                           std::vector<PhaseStatistics>* statistics) {
-  disable_loop_strength_reduction();
   module.setTargetTriple(kTriple);
   module.setDataLayout(machine.createDataLayout());
   auto& target = static_cast<llvm::LLVMTargetMachine&>(machine);
@@ -126,13 +131,19 @@ std::string generate_code(llvm::TargetMachine& machine, llvm::Module& module, ll
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
   auto* information = new llvm::MachineModuleInfoWrapperPass(&target);
+  std::unique_lock<std::mutex> lock(process_state_mutex());
+  leave_the_ir_alone();
   llvm::TargetPassConfig* pipeline = target.createPassConfig(passes);
   pipeline->setDisableVerify(true);
   passes.add(pipeline);
   passes.add(information);
+  // The order of the kernel is kept: moving loads up costs spills in tiles that fill the register file, and the
+  // processor reorders by itself.
+  pipeline->disablePass(&llvm::MachineSchedulerID);
   bool failed = pipeline->addISelPasses();
   if (!failed) pipeline->addMachinePasses();
   pipeline->setInitialized();
+  lock.unlock();
   if (statistics != nullptr) passes.add(new StatisticsPass(*statistics));
   failed = failed || target.addAsmPrinter(passes, out, nullptr, type, information->getMMI().getContext());
   TEMPER_CHECK(!failed, "LLVM cannot set up code generation");

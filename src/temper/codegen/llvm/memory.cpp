@@ -35,15 +35,13 @@ Linear terms_up_to(const Linear& form, std::size_t depth, const DepthOf& depth_o
 
 /// Buffers that share bytes (slices of one argument or of scratch, reused by the planner) form one group; accesses to
 /// different groups never touch the same memory, which is said with scoped alias metadata.
-void FunctionEmitter::find_memory(bool prepare) {
+void FunctionEmitter::find_memory() {
   const std::size_t count = kernel_.buffers.size();
   memory_.assign(count, {});
   std::vector<std::size_t> group(count);
   for (std::size_t i = 0; i < count; ++i) {
     group[i] = i;
     const Buffer& b = kernel_.buffers[i];
-    memory_[i].read_only =
-        b.role == BufferRole::Input || b.role == BufferRole::Constant || (b.role == BufferRole::Blob && !prepare);
     if (b.role == BufferRole::Stack) continue;
     for (std::size_t j = 0; j < i; ++j) {
       const Buffer& c = kernel_.buffers[j];
@@ -80,9 +78,6 @@ void FunctionEmitter::annotate(llvm::Instruction* access, int buffer) const {
   if (m.scope != nullptr) {
     access->setMetadata(llvm::LLVMContext::MD_alias_scope, m.scope);
     access->setMetadata(llvm::LLVMContext::MD_noalias, m.others);
-  }
-  if (m.read_only && llvm::isa<llvm::LoadInst>(access)) {
-    access->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
   }
 }
 

@@ -115,7 +115,7 @@ std::unique_ptr<llvm::Module> emit_module(const lower::Kernel& kernel, const Emi
     const std::vector<lower::Phase>& phases = prepare ? kernel.prepare : kernel.run;
     for (std::size_t i = 0; i < phases.size(); ++i) {
       functions.push_back(declare_phase(*module, context, phase_name(prepare, i, phases[i])));
-      FunctionEmitter(kernel, context, *functions.back()).emit(phases[i], prepare);
+      FunctionEmitter(kernel, context, *functions.back()).emit(phases[i]);
     }
   }
   Description(*module).emit(kernel, functions);
