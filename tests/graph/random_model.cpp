@@ -1,0 +1,217 @@
+#include "graph/random_model.h"
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+
+#include "graph/numbers.h"
+
+namespace temper::graph::testing {
+namespace {
+
+using List = std::vector<std::int64_t>;
+
+class Generator {
+ public:
+  explicit Generator(const std::vector<std::uint8_t>& decisions) : decisions_(decisions), random_(17), b_(18) {}
+
+  ModelBuilder run() {
+    b_.input("x", {3, 3, 6, 5}).input("z", {3, 5, 4});
+    values_ = {{"x", {3, 3, 6, 5}, 0}, {"z", {3, 5, 4}, 0}};
+    using Step = void (Generator::*)();
+    constexpr std::array<Step, 13> kSteps{&Generator::conv,       &Generator::conv,      &Generator::activation,
+                                          &Generator::activation, &Generator::binary,    &Generator::with_number,
+                                          &Generator::silu,       &Generator::pool,      &Generator::excite,
+                                          &Generator::concat,     &Generator::transpose, &Generator::product,
+                                          &Generator::reduce};
+    while (next_ < decisions_.size() && values_.size() < 24) (this->*kSteps[choose(kSteps.size())])();
+    for (std::size_t i = 2; i < values_.size(); ++i) {
+      if (values_[i].readers == 0 || choose(8) == 1) b_.output(values_[i].name);
+    }
+    if (values_.size() == 2) b_.node("Relu", {"x"}, {"only"}).output("only");
+    return b_;
+  }
+
+ private:
+  struct Entry {
+    std::string name;
+    List shape;
+    int readers;
+  };
+
+  std::size_t choose(std::size_t count) { return next_ < decisions_.size() ? decisions_[next_++] % count : 0; }
+
+  /// One of the values, newer ones more often; with `rank`, the newest of that rank.
+  std::size_t pick(std::size_t rank = 0) {
+    const std::size_t back = choose(3);
+    std::size_t found = 0;
+    for (std::size_t i = 0, seen = 0; i < values_.size(); ++i) {
+      const std::size_t candidate = values_.size() - 1 - i;
+      if (rank != 0 && values_[candidate].shape.size() != rank) continue;
+      found = candidate;
+      if (seen++ == back) break;
+    }
+    return found;
+  }
+
+  std::string read(std::size_t i) {
+    ++values_[i].readers;
+    return values_[i].name;
+  }
+  template <class... Attribute>
+  void add(const std::string& op, const std::vector<std::string>& inputs, const List& shape,
+           const Attribute&... attributes) {
+    const std::string name = "v" + std::to_string(values_.size());
+    b_.node(op, inputs, {name}, attributes...);
+    values_.push_back({name, shape, 0});
+  }
+  std::string constant(const List& shape) {
+    const std::string name = "c" + std::to_string(constants_++);
+    b_.floats(name, shape, random_numbers(random_, element_count(shape)));
+    return name;
+  }
+
+  void conv() {
+    const std::size_t i = pick(4);
+    const List in = values_[i].shape;
+    const std::int64_t kernel = choose(2) == 0 ? 1 : 3, stride = choose(3) == 1 ? 2 : 1;
+    const bool depthwise = choose(3) == 1;
+    const std::int64_t oc = depthwise ? in[1] : static_cast<std::int64_t>(1 + choose(7));
+    const std::int64_t pad = kernel / 2;
+    std::vector<std::string> inputs{read(i), constant({oc, depthwise ? 1 : in[1], kernel, kernel})};
+    if (choose(2) == 1) inputs.push_back(constant({oc}));
+    const auto out = [&](std::int64_t size) { return (size + 2 * pad - kernel) / stride + 1; };
+    add("Conv", inputs, {in[0], oc, out(in[2]), out(in[3])}, attribute("pads", List{pad, pad, pad, pad}),
+        attribute("strides", List{stride, stride}), attribute("group", depthwise ? in[1] : std::int64_t{1}));
+    if (choose(3) != 1) return;
+    const std::size_t conv = values_.size() - 1;
+    const std::string variance = "c" + std::to_string(constants_++);
+    b_.floats(variance, {oc}, std::vector<float>(static_cast<std::size_t>(oc), 0.5f));
+    add("BatchNormalization", {read(conv), constant({oc}), constant({oc}), constant({oc}), variance},
+        values_[conv].shape);
+  }
+
+  void activation() {
+    constexpr std::array<const char*, 8> kOps{"Relu", "HardSwish", "HardSigmoid", "Sigmoid",
+                                              "Tanh", "LeakyRelu", "Abs",         "Neg"};
+    const std::size_t i = pick();
+    add(kOps[choose(kOps.size())], {read(i)}, values_[i].shape);
+  }
+
+  /// Two values of one shape, or a value and a constant that broadcasts.
+  void binary() {
+    constexpr std::array<const char*, 3> kOps{"Add", "Mul", "Sub"};
+    const std::string op = kOps[choose(kOps.size())];
+    const std::size_t i = pick();
+    const List shape = values_[i].shape;
+    for (std::size_t j = 0; j < values_.size(); ++j) {
+      if (j == i || values_[j].shape != shape || choose(2) == 1) continue;
+      const bool swapped = choose(2) == 1;
+      const std::string left = read(swapped ? j : i), right = read(swapped ? i : j);
+      return add(op, {left, right}, shape);
+    }
+    List other = shape;
+    for (std::int64_t& size : other) size = choose(2) == 1 ? size : 1;
+    other.erase(other.begin(), other.begin() + static_cast<std::ptrdiff_t>(choose(other.size())));
+    const std::string c = constant(other), v = read(i);
+    add(op, choose(2) == 1 ? std::vector{c, v} : std::vector{v, c}, shape);
+  }
+
+  void with_number() {
+    const std::size_t i = pick();
+    const std::string c = "c" + std::to_string(constants_++);
+    b_.floats(c, {}, {choose(2) == 1 ? 0.25f : 3.0f});
+    add(choose(2) == 1 ? "Div" : "Mul", {read(i), c}, values_[i].shape);
+  }
+
+  void silu() {
+    const std::size_t i = pick();
+    add("Sigmoid", {read(i)}, values_[i].shape);
+    const std::size_t gate = values_.size() - 1;
+    add("Mul", {read(i), read(gate)}, values_[i].shape);
+  }
+
+  void pool() {
+    const std::size_t i = pick(4);
+    const List in = values_[i].shape;
+    if (in[2] < 2 || in[3] < 2) return add("GlobalAveragePool", {read(i)}, {in[0], in[1], 1, 1});
+    const List out{in[0], in[1], (in[2] - 2) / 2 + 1, (in[3] - 2) / 2 + 1};
+    add(choose(2) == 1 ? "AveragePool" : "MaxPool", {read(i)}, out, attribute("kernel_shape", List{2, 2}),
+        attribute("strides", List{2, 2}));
+  }
+
+  void excite() {
+    const std::size_t i = pick(4);
+    const List in = values_[i].shape;
+    add("GlobalAveragePool", {read(i)}, {in[0], in[1], 1, 1});
+    const std::size_t mean = values_.size() - 1;
+    add("HardSigmoid", {read(mean)}, {in[0], in[1], 1, 1});
+    const std::size_t gate = values_.size() - 1;
+    add("Mul", {read(gate), read(i)}, in);
+  }
+
+  void concat() {
+    const std::size_t i = pick();
+    const List in = values_[i].shape;
+    const std::size_t axis = choose(in.size());
+    List out = in;
+    out[axis] *= 2;
+    const std::string name = read(i);
+    add("Concat", {name, name}, out, attribute("axis", static_cast<std::int64_t>(axis)));
+  }
+
+  void transpose() {
+    const std::size_t i = pick();
+    const List in = values_[i].shape;
+    List order;
+    for (std::size_t axis = 0; axis < in.size(); ++axis) order.push_back(static_cast<std::int64_t>(axis));
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+    List out;
+    for (const std::int64_t axis : order) out.push_back(in[static_cast<std::size_t>(axis)]);
+    add("Transpose", {read(i)}, out, attribute("perm", order));
+  }
+
+  void product() {
+    const std::size_t i = pick();
+    const List in = values_[i].shape;
+    const std::int64_t columns = static_cast<std::int64_t>(1 + choose(5));
+    List out = in;
+    out.back() = columns;
+    if (choose(2) == 1) {
+      std::int64_t rows = 1;
+      for (std::size_t axis = 0; axis + 1 < in.size(); ++axis) rows *= in[axis];
+      add("Flatten", {read(i)}, {rows, in.back()}, attribute("axis", static_cast<std::int64_t>(in.size() - 1)));
+      const std::size_t flat = values_.size() - 1;
+      return add("Gemm", {read(flat), constant({columns, in.back()}), constant({columns})}, {rows, columns},
+                 attribute("transB", 1), attribute("alpha", 0.5f));
+    }
+    add("MatMul", {read(i), constant({in.back(), columns})}, out);
+  }
+
+  void reduce() {
+    const std::size_t i = pick();
+    const List in = values_[i].shape;
+    if (choose(2) == 1)
+      return add("Softmax", {read(i)}, in, attribute("axis", static_cast<std::int64_t>(choose(in.size()))));
+    const std::string axes = "c" + std::to_string(constants_++);
+    const std::size_t axis = choose(in.size());
+    b_.integers(axes, {static_cast<std::int64_t>(axis)});
+    List out = in;
+    out[axis] = 1;
+    add("ReduceMean", {read(i), axes}, out);
+  }
+
+  const std::vector<std::uint8_t>& decisions_;
+  std::size_t next_ = 0;
+  std::mt19937 random_;
+  ModelBuilder b_;
+  std::vector<Entry> values_;
+  int constants_ = 0;
+};
+
+}  // namespace
+
+ModelBuilder random_model(const std::vector<std::uint8_t>& decisions) { return Generator(decisions).run(); }
+
+}  // namespace temper::graph::testing

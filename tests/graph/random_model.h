@@ -1,0 +1,16 @@
+// Random models from a list of decisions, so that a failing case shrinks to a small one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/model_builder.h"
+
+namespace temper::graph::testing {
+
+/// Convolutions, products, pooling, activations, residual branches, squeeze-excite, concatenations, transposes, … over
+/// a batch of 3 with odd channel counts. Nodes are added until the decisions run out; every value that nothing reads is
+/// an output, and some that are read.
+ModelBuilder random_model(const std::vector<std::uint8_t>& decisions);
+
+}  // namespace temper::graph::testing
