@@ -183,6 +183,30 @@ TEST(Control, PrepareFillsTheBlobThatRunReads) {
   }
 }
 
+TEST(Control, TailMasksOfEveryKind) {
+  for (const int lanes : {2, 8, 16, 32}) {
+    Program p(9);
+    KernelBuilder b = p.builder();
+    const Type indices{Scalar::I64, lanes};
+    const Value position = b.add(b.iota(lanes), b.broadcast(b.mul(p.index(), b.const_int(5)), lanes));
+    const Value twice = b.add(b.mul(b.iota(lanes), b.const_int(2, indices)), b.broadcast(p.index(), lanes));
+    std::int64_t at = 0;
+    for (const Op op : {Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Eq, Op::Ne}) {
+      const Value masks[] = {
+          b.binary(op, position, b.const_int(20, indices)), b.binary(op, twice, position),
+          b.binary(op, b.const_int(7, indices), b.iota(lanes)),
+          b.binary(op, b.iota(lanes), b.broadcast(b.sub(p.index(), b.const_int(4)), lanes)),
+          b.binary(op, b.mul(b.iota(lanes), b.const_int(1 << 21, indices)), b.broadcast(p.index(), lanes))};
+      Value sum = b.const_float(0, {Scalar::F32, lanes});
+      for (const Value mask : masks)
+        sum = b.fma(sum, b.const_float(2, {Scalar::F32, lanes}), b.cast(mask, Scalar::F32));
+      b.store(p.y, b.add(p.index(), b.const_int(at)), sum);
+      at += 80;
+    }
+    p.expect_equal();
+  }
+}
+
 TEST(Artifact, DescribesItself) {
   Kernel k;
   add_buffer(k, "in", BufferRole::Input, ir::DType::F32, 10);

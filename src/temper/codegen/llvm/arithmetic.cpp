@@ -142,6 +142,7 @@ llvm::Value* FunctionEmitter::constant(const Instr& i) {
 }
 
 llvm::Value* FunctionEmitter::compare(const Instr& i) {
+  if (llvm::Value* mask = compare_lanes(i)) return mask;
   const Scalar s = kernel_type(i.args[0]).scalar;
   for (const Comparison& c : kComparisons) {
     if (c.op != i.op) continue;
@@ -150,6 +151,41 @@ llvm::Value* FunctionEmitter::compare(const Instr& i) {
     return builder_.CreateICmp(is_unsigned(s) ? c.of_unsigned : c.of_signed, a, b);
   }
   TEMPER_CHECK(false, "not a comparison");
+}
+
+/// Masks of tails: index vectors that differ lane by lane by constants only are compared as `constant < scalar`, in a
+/// narrow integer type (one instruction where 64-bit lanes take several), or at compile time. Null when the operands
+/// are others.
+llvm::Value* FunctionEmitter::compare_lanes(const Instr& i) {
+  constexpr std::int64_t kNarrow = 1 << 20;
+  if (i.op < Op::Lt || i.op > Op::Ge || kernel_type(i.args[0]).scalar != Scalar::I64 ||
+      kernel_type(i.args[0]).lanes == 1)
+    return nullptr;
+  const std::optional<LaneLinear>&a = forms_.lanes(i.args[0]), &b = forms_.lanes(i.args[1]);
+  if (!a || !b) return nullptr;
+  const std::optional<Linear> limit = add(b->base, a->base, -1);
+  if (!limit) return nullptr;
+  std::vector<std::int64_t> lanes;
+  for (std::size_t lane = 0; lane < a->lanes.size(); ++lane) lanes.push_back(a->lanes[lane] - b->lanes[lane]);
+  const auto [low, high] = std::minmax_element(lanes.begin(), lanes.end());
+  if (*low < -kNarrow || *high > kNarrow) return nullptr;
+
+  const auto type = kernel_type(i.args[0]).lanes <= 16 ? builder_.getInt32Ty() : builder_.getInt16Ty();
+  if (type->getBitWidth() == 16 && (*low < -1000 || *high > 1000)) return nullptr;
+  // Beyond the lanes' own range the limit decides nothing more.
+  llvm::Value* scalar = index_value(*limit);
+  scalar = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, scalar,
+                                          builder_.getInt64(static_cast<std::uint64_t>(*low - 1)));
+  scalar = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, scalar,
+                                          builder_.getInt64(static_cast<std::uint64_t>(*high + 1)));
+  scalar = builder_.CreateTrunc(scalar, type);
+  std::vector<llvm::Constant*> constants;
+  for (const std::int64_t lane : lanes)
+    constants.push_back(llvm::ConstantInt::get(type, static_cast<std::uint64_t>(lane), true));
+  const auto* comparison =
+      std::find_if(std::begin(kComparisons), std::end(kComparisons), [&](const Comparison& c) { return c.op == i.op; });
+  return builder_.CreateICmp(comparison->of_signed, llvm::ConstantVector::get(constants),
+                             builder_.CreateVectorSplat(static_cast<unsigned>(lanes.size()), scalar));
 }
 
 /// Integer division never traps: lanes that a mask discards may hold anything. x / 0 is x.

@@ -81,17 +81,19 @@ void FunctionEmitter::alias(Value v, Value same_as) {
   }
 }
 
+llvm::Value* FunctionEmitter::index_value(const Linear& form) {
+  llvm::Value* constant = builder_.getInt64(static_cast<std::uint64_t>(form.constant));
+  if (form.is_constant()) return constant;
+  llvm::Value* sum = partial_sum({0, form.terms}, scopes_.size() - 1);
+  return form.constant == 0 ? sum : builder_.CreateAdd(sum, constant);
+}
+
 llvm::Value* FunctionEmitter::get(Value v) {
   if (values_[index(v)] != nullptr) return values_[index(v)];
   TEMPER_CHECK(kernel_type(v) == (lower::Type{lower::Scalar::I64, 1}), "a value is used before it is defined");
   const Linear form = forms_.scalar(v);
   TEMPER_CHECK(!form.is_atom(v), "an index is used before it is defined");
-  llvm::Value* constant = builder_.getInt64(static_cast<std::uint64_t>(form.constant));
-  llvm::Value* result = constant;
-  if (!form.is_constant()) {
-    result = partial_sum({0, form.terms}, scopes_.size() - 1);
-    if (form.constant != 0) result = builder_.CreateAdd(result, constant);
-  }
+  llvm::Value* result = index_value(form);
   values_[index(v)] = result;
   scopes_.back().materialised.push_back(v);
   return result;

@@ -48,6 +48,7 @@ class FunctionEmitter {
   void alias(lower::Value v, lower::Value same_as);
   /// The IR of a value; a sum of indices is computed here, where it is first wanted.
   llvm::Value* get(lower::Value v);
+  llvm::Value* index_value(const Linear& form);
   llvm::Type* type(const lower::Type& type) const;
   const lower::Type& kernel_type(lower::Value v) const { return kernel_.types[static_cast<std::size_t>(v)]; }
   llvm::BasicBlock* new_block(const char* name);
@@ -56,6 +57,7 @@ class FunctionEmitter {
   llvm::Value* arithmetic(const lower::Instr& instr);
   llvm::Value* constant(const lower::Instr& instr);
   llvm::Value* compare(const lower::Instr& instr);
+  llvm::Value* compare_lanes(const lower::Instr& instr);
   llvm::Value* divide(const lower::Instr& instr);
   llvm::Value* floor_divide(const lower::Instr& instr, bool quotient);
   llvm::Value* minimum_maximum(const lower::Instr& instr);
