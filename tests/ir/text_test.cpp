@@ -203,6 +203,23 @@ TEST(StructuralHash, IgnoresNamesAndSeesEverythingElse) {
   EXPECT_NE(structural_hash(matmul("x", 3, true, false)), reference);
 }
 
+TEST(StructuralHash, SeesAxesLiteralsAndConditions) {
+  const auto copy = [](bool swap, float scale, std::int64_t bound, DType dtype) {
+    const Tensor a = placeholder("a", {4, 4}, dtype);
+    const Axis k = reduce("k", 4);
+    return structural_hash(make_compute({define("o", {4, 4}, [&](Axis i, Axis j) {
+      const Expr element = swap ? a(j, i) : a(i, j);
+      return sum(element * literal(static_cast<double>(scale), dtype), {k}).where(k < bound);
+    })}));
+  };
+  const std::uint64_t reference = copy(false, 2, 3, DType::F32);
+  EXPECT_EQ(copy(false, 2, 3, DType::F32), reference);
+  EXPECT_NE(copy(true, 2, 3, DType::F32), reference);
+  EXPECT_NE(copy(false, 3, 3, DType::F32), reference);
+  EXPECT_NE(copy(false, 2, 2, DType::F32), reference);
+  EXPECT_NE(copy(false, 2, 3, DType::F64), reference);
+}
+
 TEST(StructuralHash, SeesTheReducer) {
   const auto reduced = [](Definition (*make)(Expr, std::vector<Axis>)) {
     const Tensor a = placeholder("a", {4});

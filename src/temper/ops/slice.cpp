@@ -46,8 +46,7 @@ std::vector<Tensor> build_slice(const Node& node) {
     const auto axis = static_cast<std::size_t>(normalise_axis(node, axes[i], shape.size()));
     const std::int64_t size = in.shape()[axis], s = steps[i];
     if (s == 0) invalid(node, "a step is 0");
-    // The smallest integer stands for "to the very start" and must not overflow.
-    const auto from_end = [&](std::int64_t value) { return value < 0 ? std::max(value, -size - 1) + size : value; };
+    const auto from_end = [&](std::int64_t value) { return value < 0 ? value + size : value; };
     const std::int64_t first = std::clamp<std::int64_t>(from_end(starts[i]), 0, s > 0 ? size : size - 1);
     const std::int64_t last = s > 0 ? std::clamp<std::int64_t>(from_end(ends[i]), 0, size)
                                     : std::clamp<std::int64_t>(from_end(ends[i]), -1, size - 1);
