@@ -13,6 +13,8 @@ fi
 if [ -z "${PIP_CERT:-}" ] && [ -f /etc/ssl/certs/ca-certificates.crt ]; then
   export PIP_CERT=/etc/ssl/certs/ca-certificates.crt
 fi
+# Clones in different folders share what ccache remembers.
+export CCACHE_BASEDIR="$TEMPER_ROOT" CCACHE_NOHASHDIR=1
 # As many compiler processes as there are processors; TEMPER_JOBS=N overrides.
 TEMPER_JOBS="${TEMPER_JOBS:-$(nproc)}"
 export TEMPER_JOBS
