@@ -131,6 +131,8 @@ TEST_F(MeasurerTest, GivesUpOnWhatIsFarFromTheBest) {
   EXPECT_EQ(measurer.time(artifact_text("right"), true, cancelled).measurement.repeats, 1);
   measurer.set_task(affine_task());
   EXPECT_EQ(measurer.time(artifact_text("right"), true, cancelled).measurement.repeats, 3) << "a new task has none";
+  measurer.set_task(affine_task(), 1.0);
+  EXPECT_EQ(measurer.time(artifact_text("right"), true, cancelled).measurement.repeats, 1) << "unless it is given one";
 }
 
 TEST_F(MeasurerTest, ReturnsOutputsAndRaces) {

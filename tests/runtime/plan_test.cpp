@@ -88,7 +88,7 @@ TEST(Plan, ValidationNamesTheCulprit) {
       {"its shape needs 256 bytes, it has 255", [](Plan& p) { p.tensors[2].bytes = 255; }},
       {"impossible shape", [](Plan& p) { p.tensors[2].shape = {-1}; }},
       {"impossible shape", [](Plan& p) { p.tensors[2].shape = {INT64_MAX, 2}; }},
-      {"unknown element type", [](Plan& p) { p.tensors[2].dtype = static_cast<temper_dtype>(12); }},
+      {"unknown element type", [](Plan& p) { p.tensors[2].dtype = static_cast<temper_dtype>(7); }},
       {"outside of the arena", [](Plan& p) { p.tensors[2].arena_offset = 64; }},
       {"outside of the arena", [](Plan& p) { p.tensors[2].arena_offset = kNone; }},
       {"not aligned", [](Plan& p) { p.tensors[2].arena_offset = 4, p.arena_bytes = 1024; }},

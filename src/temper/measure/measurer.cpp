@@ -72,10 +72,10 @@ Measurer::Measurer(std::string target, MeasureOptions options, const Clock& cloc
       builder_(spawner_, builder_options(options_)),
       runner_(spawner_, runner_options(options_)) {}
 
-void Measurer::set_task(protocol::SetTask task) {
+void Measurer::set_task(protocol::SetTask task, std::optional<double> best_seconds) {
   task.set_task(++task_);
   runner_.set_task(std::move(task));
-  best_seconds_.reset();
+  best_seconds_ = best_seconds;
 }
 
 TimingLock::Guard Measurer::lock(TimingLock::Mode mode, const CancellationToken& cancelled) {

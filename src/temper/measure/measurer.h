@@ -70,8 +70,9 @@ class Measurer {
   /// Throws Error{NotFound}, Error{Io} when a program is missing or does not start.
   Measurer(std::string target, MeasureOptions options, const Clock& clock);
 
-  /// Data and expectations for all that follows; forgets the best time.
-  void set_task(protocol::SetTask task);
+  /// Data and expectations for all that follows. `best_seconds`: the best time known so far, from which on candidates
+  /// are given up.
+  void set_task(protocol::SetTask task, std::optional<double> best_seconds = {});
 
   /// One result for each input, in their order. A failure of a candidate is a result; errors are thrown only for what
   /// no candidate is to blame for (see RunnerClient and BuilderClient). When cancelled, returns what is finished.

@@ -69,11 +69,14 @@ FaultHandler::~FaultHandler() {
 void FaultHandler::watch(std::vector<FaultZone> zones) { zones_ = std::move(zones); }
 
 FaultZone FaultHandler::guard_stack() {
-  std::byte* memory = signal_stacks_.emplace_back(std::make_unique<std::byte[]>(kSignalStackBytes)).get();
   stack_t stack{};
-  stack.ss_sp = memory;
-  stack.ss_size = kSignalStackBytes;
-  TEMPER_CHECK(sigaltstack(&stack, nullptr) == 0, "a thread takes a stack for signals");
+  TEMPER_CHECK(sigaltstack(nullptr, &stack) == 0, "a thread tells its stack for signals");
+  if ((stack.ss_flags & SS_DISABLE) != 0) {
+    stack.ss_sp = signal_stacks_.emplace_back(std::make_unique<std::byte[]>(kSignalStackBytes)).get();
+    stack.ss_size = kSignalStackBytes;
+    stack.ss_flags = 0;
+    TEMPER_CHECK(sigaltstack(&stack, nullptr) == 0, "a thread takes a stack for signals");
+  }
 
   pthread_attr_t attributes;
   TEMPER_CHECK(pthread_getattr_np(pthread_self(), &attributes) == 0, "a thread knows its stack");

@@ -35,9 +35,9 @@ class FaultHandler {
   /// Replaces the zones. Not while a kernel runs.
   void watch(std::vector<FaultZone> zones);
 
-  /// Gives the calling thread a stack for signals, so that an overflow of its own stack can be told, and returns the
-  /// zone in which such an overflow faults. Call once per thread that runs kernels; the memory lives as long as this
-  /// handler.
+  /// Gives the calling thread a stack for signals unless it has one, so that an overflow of its own stack can be told,
+  /// and returns the zone in which such an overflow faults. Call once per thread that runs kernels; the memory lives as
+  /// long as this handler.
   FaultZone guard_stack();
 
  private:
