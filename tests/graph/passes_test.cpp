@@ -430,6 +430,13 @@ TEST(Pipeline, PassesCanBeDisabledByName) {
   EXPECT_EQ(operators(optimise(b.import(), {}, {"layout", "affine"})), "Conv,BatchNormalization");
 }
 
+TEST(Pipeline, FusionCanBeDisabledToo) {
+  ModelBuilder b = conv_model(true);
+  b.node("Relu", {"c"}, {"y"}).output("y");
+  EXPECT_EQ(make_program(b.import(), {}).steps.size(), 3u);
+  EXPECT_EQ(make_program(b.import(), {}, {"fusion"}).steps.size(), 4u);
+}
+
 TEST(Pipeline, UnknownAndRequiredPassesAreErrors) {
   ModelBuilder b = conv_model(false);
   b.output("c");

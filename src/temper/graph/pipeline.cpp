@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "temper/graph/passes/dead_code.h"
 #include "temper/graph/passes/fold_affine.h"
@@ -23,6 +24,7 @@ constexpr std::array kPasses{
     Pass{"affine", "batch norm, scales and shifts folded into convolution weights", fold_affine, false},
     Pass{"gemm", "Gemm split into a matrix product and an addition", split_gemm, false},
     Pass{"layout", "NHWC for chains of convolutions, transposes at their borders", assign_layouts, false},
+    Pass{"fusion", "elementwise nodes run with the node before them", nullptr, false},
 };
 
 }  // namespace
@@ -46,11 +48,15 @@ Graph optimise(Graph graph, const ShapeFixes& fixes, const std::set<std::string>
   fix_shapes(graph, fixes);
   remove_dead_code(graph);
   for (const Pass& pass : kPasses) {
-    if (disabled.contains(std::string(pass.name))) continue;
+    if (pass.run == nullptr || disabled.contains(std::string(pass.name))) continue;
     pass.run(graph);
     verify(graph);
   }
   return graph;
+}
+
+Program make_program(Graph graph, const ShapeFixes& fixes, const std::set<std::string>& disabled) {
+  return extract_tasks(optimise(std::move(graph), fixes, disabled), !disabled.contains("fusion"));
 }
 
 }  // namespace temper::graph

@@ -1,4 +1,4 @@
-// The passes between import and task extraction, in one table.
+// From an imported model to a program: the passes in one table, and fusion at their end.
 #pragma once
 
 #include <set>
@@ -8,14 +8,15 @@
 
 #include "temper/graph/graph.h"
 #include "temper/graph/passes/fix_shapes.h"
+#include "temper/graph/tasks.h"
 
 namespace temper::graph {
 
 struct Pass {
   std::string_view name;  ///< as `--disable-pass` takes it
   std::string_view summary;
-  void (*run)(Graph& graph);
-  bool required;  ///< cannot be disabled: what follows relies on it
+  void (*run)(Graph& graph);  ///< null for "fusion", which `make_program` asks of `extract_tasks`
+  bool required;              ///< cannot be disabled: what follows relies on it
 };
 
 /// In order of execution.
@@ -24,5 +25,8 @@ std::span<const Pass> passes();
 /// Fixes the input shapes and runs every pass that is not disabled; the graph is verified after each.
 /// Throws Error{InvalidArgument} for a name that is no pass or one that is required, and what the passes throw.
 Graph optimise(Graph graph, const ShapeFixes& fixes, const std::set<std::string>& disabled = {});
+
+/// `optimise`, then `extract_tasks`, fused unless "fusion" is disabled. Throws as both.
+Program make_program(Graph graph, const ShapeFixes& fixes, const std::set<std::string>& disabled = {});
 
 }  // namespace temper::graph
