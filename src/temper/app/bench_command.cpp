@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "temper/app/bench_op.h"
+#include "temper/app/model_race.h"
+#include "temper/app/options.h"
+#include "temper/app/session.h"
+#include "temper/app/suites.h"
+#include "temper/support/error.h"
+
+namespace temper::app {
+
+namespace {
+
+struct BenchCommand {
+  ModelOptions work;
+  std::string suite;
+  std::vector<std::string> peers;
+  std::vector<std::string> only;
+  std::uint64_t seed = 0;
+  int rounds = 25;
+};
+
+nlohmann::json peer_json(const PeerTime& p) {
+  return {{"name", p.name},
+          {"version", p.version},
+          {"min_seconds", p.times.min_seconds},
+          {"median_seconds", p.times.median_seconds},
+          {"ratio", p.ratio}};
+}
+
+nlohmann::json bench_model(Session& s, const BenchCommand& o) {
+  const graph::Program program = load_program(o.work);
+  const auto store = open_store(o.work.db, false);
+  BuiltModel built = build_model(program, store.get(), target::detect(), o.work.threads,
+                                 store ? tune::mode_from_environment() : tune::Mode::Off);
+  for (const std::string& peer : o.peers) {
+    if (peer != "onnxruntime")
+      throw Error(ErrorCode::InvalidArgument, "'" + peer + "' runs no models", "--peer",
+                  "peers for models: onnxruntime");
+  }
+  const bool with_peer = !o.peers.empty();
+  const ModelTimes times = race_models({{"temper", std::make_shared<const runtime::Plan>(std::move(built.plan))}},
+                                       o.work.model, o.work.threads, with_peer, o.seed);
+  if (!times.onnxruntime_error.empty()) throw Error(ErrorCode::NotFound, times.onnxruntime_error, "onnxruntime");
+  nlohmann::json peers = nlohmann::json::array();
+  double best = 0;
+  if (with_peer) {
+    const PeerTime p{"onnxruntime", times.onnxruntime_version, times.sides[1],
+                     peers::ratio(times.sides[1], times.sides[0])};
+    best = p.ratio;
+    peers.push_back(peer_json(p));
+  }
+  for (const peers::SideTimes& side : times.sides) {
+    s.print(fmt::format("{:>14}  median {}  min {}\n", side.name, seconds_text(side.median_seconds),
+                        seconds_text(side.min_seconds)));
+  }
+  const double error = times.max_error.empty() ? 0 : times.max_error[0];
+  if (with_peer) s.print(fmt::format("{:.2f}x ONNX Runtime; largest difference {:.1e}\n", best, error));
+  return {{"name", o.work.model},
+          {"key", "model"},
+          {"layout", "nchw"},
+          {"threads", o.work.threads},
+          {"temper", {{"min_seconds", times.sides[0].min_seconds}, {"median_seconds", times.sides[0].median_seconds}}},
+          {"peers", peers},
+          {"best_ratio", best},
+          {"max_error", error}};
+}
+
+nlohmann::json bench(Session& s, BenchCommand& o) {
+  const int given = (o.work.model.empty() ? 0 : 1) + (o.work.spec.empty() ? 0 : 1) + (o.suite.empty() ? 0 : 1);
+  if (given != 1)
+    throw Error(ErrorCode::InvalidArgument, "bench needs one of a model, --op and --suite", "command line",
+                "temper bench --suite native");
+  const target::Target target = target::detect();
+  nlohmann::json out{{"workloads", nlohmann::json::array()},
+                     {"cpu", target.model_name},
+                     {"isa", target.vector_bytes == 64 ? "avx512" : "avx2"},
+                     {"seed", o.seed}};
+  if (!o.work.model.empty()) {
+    out["workloads"].push_back(bench_model(s, o));
+    return out;
+  }
+  struct Entry {
+    std::string name, spec;
+  };
+  std::vector<Entry> entries;
+  if (!o.suite.empty()) {
+    for (const SuiteEntry& entry : suite_entries()) {
+      const bool chosen = o.only.empty() || std::find(o.only.begin(), o.only.end(), entry.name) != o.only.end();
+      if (chosen) entries.push_back({entry.name, suite_spec(entry, o.suite)});
+    }
+    for (const std::string& name : o.only) {
+      if (std::none_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; })) {
+        throw Error(ErrorCode::InvalidArgument, "the suite has no workload '" + name + "'", "--only",
+                    "temper bench --suite " + o.suite + " lists them all");
+      }
+    }
+  } else {
+    entries.push_back({o.work.spec, o.work.spec});
+  }
+  const auto store = open_store(o.work.db, false);
+  if (!store) s.progress("no database " + o.work.db + ": default schedules are timed");
+  std::vector<peers::Peer> peer_list;
+  for (const std::string& name : o.peers) {
+    peers::PeerOptions options = peers::PeerOptions::defaults();
+    options.threads = o.work.threads;
+    peer_list.emplace_back(name, options);
+  }
+  for (const Entry& entry : entries) {
+    s.cancellation.throw_if_requested();
+    const tune::Task task = tune::task_from_spec(entry.spec, o.work.threads);
+    BenchOptions options;
+    options.threads = o.work.threads;
+    options.seed = o.seed;
+    options.native = o.suite != "nchw";
+    options.rounds = o.rounds;
+    const OpTimes times = bench_op(task, store.get(), target, peer_list, options);
+    std::string line = fmt::format("{:<20} temper {:>10} ({})", entry.name, seconds_text(times.temper.median_seconds),
+                                   times.record ? "tuned" : "default");
+    nlohmann::json peers = nlohmann::json::array();
+    for (const PeerTime& p : times.peers) {
+      line += fmt::format("  {} {:>10} {:.2f}x", p.name, seconds_text(p.times.median_seconds), p.ratio);
+      peers.push_back(peer_json(p));
+    }
+    s.print(line + fmt::format("  error {:.1e}\n", times.max_error));
+    for (const std::string& note : times.notes) s.progress("  " + note);
+    std::string layout = "-";
+    for (const auto& [key, value] : task.key.fields) layout = key == "layout" ? value : layout;
+    out["workloads"].push_back(
+        {{"name", entry.name},
+         {"key", task.key.text()},
+         {"layout", layout},
+         {"threads", o.work.threads},
+         {"temper", {{"min_seconds", times.temper.min_seconds}, {"median_seconds", times.temper.median_seconds}}},
+         {"peers", peers},
+         {"best_ratio", times.best_ratio},
+         {"max_error", times.max_error}});
+  }
+  return out;
+}
+
+}  // namespace
+
+void declare_bench(CLI::App& command, Session& session) {
+  auto o = std::make_shared<BenchCommand>();
+  declare_work(command, o->work, true);
+  command.add_option("--suite", o->suite, "A list of operators: native or nchw");
+  command.add_option("--only", o->only, "Only these workloads of the suite")->delimiter(',');
+  command.add_option("--peer", o->peers, "Also time: onednn, openblas, onnxruntime (repeat for more)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->delimiter(',');
+  command.add_option("--seed", o->seed, "Seed of inputs and of the order of timing")->capture_default_str();
+  command.add_option("--rounds", o->rounds, "Samples of each side")->check(CLI::Range(5, 10000))->capture_default_str();
+  command.callback([&session, o] { session.action = [o](Session& s) { return bench(s, *o); }; });
+}
+
+}  // namespace temper::app

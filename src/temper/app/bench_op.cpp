@@ -1,0 +1,220 @@
+#include "temper/app/bench_op.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "temper/ir/oracle.h"
+#include "temper/ops/epilogue.h"
+#include "temper/runtime/kernel_instance.h"
+#include "temper/support/clock.h"
+#include "temper/support/error.h"
+#include "temper/support/random.h"
+#include "temper/tune/lookup.h"
+
+namespace temper::app {
+
+namespace {
+
+std::string field(const tune::Task& task, std::string_view name, std::string if_absent = {}) {
+  for (const auto& [key, value] : task.key.fields) {
+    if (key == name) return value;
+  }
+  return if_absent;
+}
+
+/// The task in the terms of the peers; nothing when they have no words for it.
+std::optional<peers::PeerWork> peer_work(const tune::Task& task, bool native) {
+  peers::PeerWork work;
+  work.op = task.key.op;
+  if (work.op != "matmul" && work.op != "conv2d" && work.op != "softmax" && work.op != "layernorm") return std::nullopt;
+  if (field(task, "trans_a", "0") != "0" || field(task, "trans_b", "0") != "0" || field(task, "dtype", "f32") != "f32")
+    return std::nullopt;
+  for (const auto& [key, value] : task.key.fields) {
+    if (key == "layout" || key == "dtype" || key == "epilogue" || key == "const" || key == "threads" ||
+        key.starts_with("trans_") || key == "epsilon")
+      continue;
+    // stride=2:1 and pad=1:0:1:0 name their axes one by one for the peers.
+    if (value.find(':') == std::string::npos) {
+      work.fields[key] = std::stoll(value);
+      continue;
+    }
+    std::vector<std::int64_t> parts;
+    for (std::size_t at = 0; at <= value.size();) {
+      const std::size_t end = std::min(value.find(':', at), value.size());
+      parts.push_back(std::stoll(value.substr(at, end - at)));
+      at = end + 1;
+    }
+    if (key == "pad" && parts.size() == 4) {
+      const char* names[] = {"pad_top", "pad_left", "pad_bottom", "pad_right"};
+      for (std::size_t i = 0; i < 4; ++i) work.fields[names[i]] = parts[i];
+    } else if (parts.size() == 2) {
+      if (key == "pad") {
+        work.fields["pad_top"] = work.fields["pad_bottom"] = parts[0];
+        work.fields["pad_left"] = work.fields["pad_right"] = parts[1];
+      } else {
+        work.fields[key + "_h"] = parts[0];
+        work.fields[key + "_w"] = parts[1];
+      }
+    } else {
+      return std::nullopt;
+    }
+  }
+  work.layout = native                                    ? peers::Layout::Native
+                : field(task, "layout", "nchw") == "nhwc" ? peers::Layout::Nhwc
+                                                          : peers::Layout::Nchw;
+  work.constant_weights = field(task, "const", "weights") != "none";
+  for (const ops::EpilogueItem& item : ops::parse_epilogue(field(task, "epilogue"))) work.epilogue.push_back(item.name);
+  return work;
+}
+
+/// [n,h,w,c] from [n,c,h,w] or back.
+std::vector<float> permuted(std::span<const float> from, const std::vector<std::int64_t>& dims, bool to_nhwc) {
+  const std::int64_t n = dims[0], a = dims[1], b = dims[2], c = dims[3];  // of the source
+  std::vector<float> out(from.size());
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < a; ++j) {
+      for (std::int64_t k = 0; k < b; ++k) {
+        for (std::int64_t l = 0; l < c; ++l) {
+          const std::int64_t at = ((i * a + j) * b + k) * c + l;
+          const std::int64_t to = to_nhwc ? ((i * b + k) * c + l) * a + j : ((i * c + l) * a + j) * b + k;
+          out[static_cast<std::size_t>(to)] = from[static_cast<std::size_t>(at)];
+        }
+      }
+    }
+  }
+  return out;
+}
+
+double relative(std::span<const float> got, std::span<const float> expected) {
+  double largest = 0, worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double d = std::abs(static_cast<double>(got[i]) - static_cast<double>(expected[i]));
+    worst = std::isnan(d) ? std::numeric_limits<double>::infinity() : std::max(worst, d);
+    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+  }
+  return largest > 0 ? worst / largest : worst;
+}
+
+}  // namespace
+
+OpTimes bench_op(const tune::Task& task, const store::Store* store, const target::Target& target,
+                 std::vector<peers::Peer>& peer_list, const BenchOptions& options) {
+  OpTimes out;
+  tune::Built built = tune::artifact_for(store, task, target, store != nullptr ? tune::Mode::Cached : tune::Mode::Off);
+  out.record = built.record;
+  if (!built.note.empty()) out.notes.push_back(built.note);
+
+  // The data: one buffer per placeholder, the same numbers for every side.
+  RandomStream random(options.seed);
+  std::map<std::string, std::vector<float>> data;
+  std::vector<const ir::Stage*> placeholders;
+  for (const ir::StagePtr& stage : task.compute.stages) {
+    if (stage->kind != ir::StageKind::Placeholder) continue;
+    if (stage->dtypes[0] != ir::DType::F32)
+      throw Error(ErrorCode::Unsupported, "only f32 operators can be timed", "input " + stage->name);
+    std::int64_t count = 1;
+    for (std::int64_t d : stage->shape()) count *= d;
+    std::vector<float>& values = data[stage->name];
+    values.resize(static_cast<std::size_t>(count));
+    for (float& v : values) v = static_cast<float>(random.uniform_real() * 2 - 1);
+    placeholders.push_back(stage.get());
+  }
+
+  std::vector<int> cpus = runtime::allowed_cpus();
+  cpus.resize(std::min<std::size_t>(cpus.size(), static_cast<std::size_t>(options.threads)));
+  runtime::pin_current_thread(cpus[0]);
+  runtime::ThreadPool pool(options.threads, cpus);
+  runtime::KernelInstance kernel(runtime::ArtifactImage::load(built.artifact.bytes), pool);
+  std::vector<runtime::AlignedBuffer> memory;
+  std::vector<const void*> inputs, constants;
+  std::vector<void*> outputs;
+  std::span<const float> result;
+  for (const temper_buffer& buffer : kernel.image().buffers()) {
+    if (buffer.role != TEMPER_INPUT && buffer.role != TEMPER_CONSTANT && buffer.role != TEMPER_OUTPUT) continue;
+    memory.emplace_back(buffer.bytes);
+    void* at = memory.back().data();
+    if (buffer.role == TEMPER_OUTPUT) {
+      outputs.push_back(at);
+      result = {static_cast<const float*>(at), static_cast<std::size_t>(buffer.bytes) / sizeof(float)};
+      continue;
+    }
+    std::memcpy(at, data.at(buffer.name).data(), static_cast<std::size_t>(buffer.bytes));
+    (buffer.role == TEMPER_INPUT ? inputs : constants).push_back(at);
+  }
+  kernel.prepare(constants);
+  kernel.run(inputs, outputs);
+
+  // The oracle at corners and random elements.
+  ir::Inputs bytes;
+  for (const auto& [name, values] : data) bytes[name] = std::as_bytes(std::span(values));
+  ir::Oracle oracle(task.compute, bytes);
+  const ir::Stage& output = *task.compute.outputs[0];
+  const std::vector<std::int64_t> shape = output.shape();
+  double largest = 0, worst = 0;
+  for (float v : result) largest = std::max(largest, std::abs(static_cast<double>(v)));
+  for (int point = 0; point < 64; ++point) {
+    std::vector<std::int64_t> index;
+    std::int64_t flat = 0;
+    for (std::int64_t extent : shape) {
+      const std::int64_t i = point == 0 ? 0 : point == 1 ? extent - 1 : random.uniform_int(0, extent - 1);
+      index.push_back(i);
+      flat = flat * extent + i;
+    }
+    worst = std::max(
+        worst, std::abs(oracle.at(output, index).value - static_cast<double>(result[static_cast<std::size_t>(flat)])));
+  }
+  out.max_error = largest > 0 ? worst / largest : worst;
+
+  const std::optional<peers::PeerWork> work = peer_work(task, options.native);
+  const SystemClock clock;
+  std::vector<peers::Side> sides{peers::side_of("temper", [&] { kernel.run(inputs, outputs); }, clock)};
+  std::vector<peers::Peer*> taking_part;
+  const bool nhwc = field(task, "layout") == "nhwc";
+  for (peers::Peer& peer : peer_list) {
+    try {
+      if (!work) throw Error(ErrorCode::Unsupported, "this operator is none of the peer's");
+      if (const auto refusal = peers::refusal(peers::peer_info(peer.name()), *work))
+        throw Error(ErrorCode::Unsupported, *refusal);
+      const std::vector<peers::TensorSpec> specs = peers::input_specs(*work);
+      TEMPER_CHECK(specs.size() == placeholders.size(), "the peers' inputs differ in number from the definition's");
+      std::vector<peers::Tensor> given;
+      for (std::size_t i = 0; i < specs.size(); ++i) {
+        const std::vector<float>& own = data.at(placeholders[i]->name);
+        const bool activation = task.key.op == "conv2d" && (specs[i].name == "in" || specs[i].name.starts_with("add"));
+        if (activation && nhwc && work->layout != peers::Layout::Nhwc) {
+          given.push_back(
+              peers::Tensor::f32(specs[i].name, specs[i].dims, permuted(own, placeholders[i]->shape(), false)));
+        } else {
+          given.push_back(peers::Tensor::f32(specs[i].name, specs[i].dims, own));
+        }
+      }
+      peer.prepare(*work, std::move(given));
+      peer.run(1, 0);
+      const std::vector<peers::Tensor> theirs = peer.outputs();
+      std::vector<float> expected(theirs.front().as_f32().begin(), theirs.front().as_f32().end());
+      if (task.key.op == "conv2d" && nhwc && work->layout != peers::Layout::Nhwc)
+        expected = permuted(expected, theirs.front().dims, true);
+      out.max_error = std::max(out.max_error, relative(result, expected));
+      taking_part.push_back(&peer);
+      sides.push_back(peers::side_of(peer));
+    } catch (const Error& error) {
+      out.notes.push_back(std::string(peer.name()) + ": " + error.message());
+    }
+  }
+  peers::InterleaveOptions interleave;
+  interleave.rounds = options.rounds;
+  interleave.seed = options.seed;
+  const std::vector<peers::SideTimes> times = peers::interleave(sides, interleave);
+  out.temper = times[0];
+  for (std::size_t i = 0; i < taking_part.size(); ++i) {
+    PeerTime entry{std::string(taking_part[i]->name()), taking_part[i]->version(), times[i + 1],
+                   peers::ratio(times[i + 1], times[0])};
+    out.best_ratio = out.best_ratio == 0 ? entry.ratio : std::min(out.best_ratio, entry.ratio);
+    out.peers.push_back(std::move(entry));
+  }
+  return out;
+}
+
+}  // namespace temper::app

@@ -1,0 +1,120 @@
+// The command line as a whole: the table of commands, common flags, errors and exit codes.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <iostream>
+
+#include "temper/app/session.h"
+#include "temper/support/error.h"
+#include "temper/support/logging.h"
+#include "temper/tune/version.h"
+
+namespace temper::app {
+
+namespace {
+
+constexpr Command kCommands[] = {
+    {"tune", "Search for the fastest implementations and store them", declare_tune},
+    {"build", "Compile a model with the stored winners into a bundle", declare_build},
+    {"run", "Run a model or a bundle", declare_run},
+    {"bench", "Time Temper and other libraries on the same work", declare_bench},
+    {"explain", "Show how a task is computed: definition, schedule, loops, code", declare_explain},
+    {"replay", "Rebuild a kernel from a trace file", declare_replay},
+    {"db", "List, export, import and question the database of records", declare_db},
+    {"target", "Show the hardware that code is generated for", declare_target},
+};
+
+CancellationToken* g_cancellation = nullptr;  // the signal handler's only way to the session
+
+extern "C" void on_interrupt(int) {
+  if (g_cancellation->requested()) _exit(130);  // a second Ctrl-C does not wait
+  g_cancellation->request();
+}
+
+void report(Session& session, const Error& error) {
+  if (session.json) {
+    session.out() << nlohmann::json{{"error",
+                                     {{"code", to_string(error.code())},
+                                      {"message", error.message()},
+                                      {"where", error.where()},
+                                      {"hint", error.hint()}}}}
+                         .dump(2)
+                  << "\n";
+  }
+  session.err() << "temper: " << error.what() << "\n";
+}
+
+}  // namespace
+
+void Session::print(const std::string& text) {
+  if (!json) *out_ << text;
+}
+
+bool Session::terminal() const { return isatty(STDERR_FILENO) != 0; }
+
+void Session::progress(const std::string& line) { live(line, true); }
+
+void Session::live(const std::string& line, bool keep) {
+  if (json) return;
+  if (live_line_) *err_ << "\r\033[K";
+  live_line_ = false;
+  *err_ << line;
+  if (keep || !terminal()) {
+    *err_ << "\n";
+  } else {
+    live_line_ = true;
+  }
+  err_->flush();
+}
+
+int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  Session session(out, err);
+  CLI::App app("Temper tunes tensor programs for the machine they run on.", "temper");
+  app.set_version_flag("--version", std::string("temper ") + std::string(tune::version()));
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_flag("--json", session.json, "Print one JSON object on standard output and nothing else there");
+  app.add_option("--log-level", session.log_level, "trace, debug, info, warning, error or off")->capture_default_str();
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    sub->fallthrough();
+    command.declare(*sub, session);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error, out, err);
+    for (int i = 1; i < argc; ++i) session.json = session.json || std::string_view(argv[i]) == "--json";
+    report(session,
+           Error(ErrorCode::InvalidArgument, error.what(), "command line", "temper --help, or temper COMMAND --help"));
+    return 2;
+  }
+  g_cancellation = &session.cancellation;
+  struct sigaction handler{};
+  handler.sa_handler = on_interrupt;
+  sigemptyset(&handler.sa_mask);
+  sigaction(SIGINT, &handler, nullptr);
+  sigaction(SIGTERM, &handler, nullptr);
+  try {
+    set_log_level(parse_log_level(session.log_level));
+    const nlohmann::json result = session.action(session);
+    if (session.json) out << result.dump(2) << "\n";
+    out.flush();
+    if (!out)
+      throw Error(ErrorCode::Io, "standard output cannot be written", {}, "is the disk full, or the pipe closed?");
+    return session.exit_code;
+  } catch (const Error& error) {
+    report(session, error);
+    return exit_code(error.code());
+  } catch (const std::bad_alloc&) {
+    report(session, Error(ErrorCode::Io, "out of memory", {}, "use smaller shapes or a machine with more memory"));
+    return 1;
+  } catch (const std::exception& error) {
+    report(session, Error(ErrorCode::Internal, error.what(), {},
+                          "this is a bug in Temper; please report it with the command that led here"));
+    return 1;
+  }
+}
+
+}  // namespace temper::app

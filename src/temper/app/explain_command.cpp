@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "temper/app/options.h"
+#include "temper/app/session.h"
+#include "temper/compile/replay.h"
+#include "temper/graph/pipeline.h"
+#include "temper/store/sqlite_store.h"
+#include "temper/support/error.h"
+
+namespace temper::app {
+
+namespace {
+
+struct ExplainOptions {
+  ModelOptions work;
+  std::int64_t record = 0;
+  std::string stage;
+  std::string dump_after;
+  std::vector<std::string> disabled;
+};
+
+constexpr const char* kStages[] = {"compute", "schedule", "loops", "llvm", "asm", "trace"};
+
+/// The requested texts of one scheduled definition.
+nlohmann::json explain_schedule(Session& s, const ExplainOptions& o, const ir::Compute& compute,
+                                const schedule::Schedule& schedule, const target::Target& target,
+                                const std::string& title) {
+  compile::Compiler compiler(target);
+  compile::CompileOptions options;
+  options.keep_texts = true;
+  options.dump_after = o.dump_after;
+  options.disabled_passes = o.disabled;
+  compile::Compiled compiled = compiler.compile(schedule, options);
+  const auto text = [&](const std::string& stage) -> std::string {
+    if (stage == "compute") return ir::print(compute) + "\n";
+    if (stage == "schedule") return compiled.schedule_text;
+    if (stage == "loops") return compiled.loops_text;
+    if (stage == "llvm") return compiled.llvm_ir;
+    if (stage == "asm") return compiled.assembly;
+    return compile::print(compile::TraceFile{target, compute, schedule.trace()});
+  };
+  nlohmann::json out{{"name", title},
+                     {"artifact_hash", compile::fingerprint(compiled.artifact)},
+                     {"artifact_bytes", compiled.artifact.bytes.size()}};
+  if (!o.dump_after.empty()) {
+    s.print(compiled.dump);
+    out["dump"] = compiled.dump;
+    return out;
+  }
+  for (const char* stage : kStages) {
+    if (!o.stage.empty() && o.stage != stage) continue;
+    if (o.stage.empty()) s.print(fmt::format("== {}\n", stage));
+    s.print(text(stage));
+    out[stage] = text(stage);
+  }
+  return out;
+}
+
+nlohmann::json explain_model(Session& s, const ExplainOptions& o) {
+  const graph::Program program = load_program(o.work);
+  const target::Target target = target::detect();
+  const auto store = open_store(o.work.db, false);
+  nlohmann::json tasks = nlohmann::json::array(), nodes = nlohmann::json::array();
+  std::vector<std::string> labels;
+  const std::vector<tune::Task> list = tune::tasks_from_model(program, o.work.threads);
+  for (const tune::Task& task : list) {
+    const auto record = store ? tune::best(*store, task, target) : std::nullopt;
+    labels.push_back(record ? "record " + std::to_string(record->id) : "default");
+    tasks.push_back({{"name", task.name},
+                     {"key", task.key.text()},
+                     {"count", task.count},
+                     {"record", record ? nlohmann::json(record->id) : nlohmann::json(nullptr)},
+                     {"candidate", record ? nlohmann::json(record->candidate.text()) : nlohmann::json(nullptr)},
+                     {"seconds", record ? nlohmann::json(record->measurement.min_seconds) : nlohmann::json(nullptr)}});
+  }
+  for (const graph::Step& step : program.steps) {
+    const auto t = static_cast<std::size_t>(step.task);
+    std::string covered;
+    for (const std::string& node : step.nodes) covered += (covered.empty() ? "" : ", ") + node;
+    s.print(fmt::format("{} -> task {} {} -> {}\n", covered.empty() ? step.name : covered, t, list[t].key.text(),
+                        labels[t]));
+    nodes.push_back({{"nodes", step.nodes}, {"step", step.name}, {"task", t}, {"code", labels[t]}});
+  }
+  s.print(
+      fmt::format("{} steps, {} tasks, {} views\n", program.steps.size(), program.tasks.size(), program.views.size()));
+  return {{"steps", nodes}, {"tasks", tasks}, {"views", program.views.size()}};
+}
+
+nlohmann::json explain(Session& s, const ExplainOptions& o) {
+  const target::Target target = target::detect();
+  if (o.record != 0) {
+    const auto store = store::open_sqlite(o.work.db, store::OpenMode::ReadOnly);
+    const record::Record record = store->record(o.record);
+    if (record.target != target::fingerprint(target)) {
+      throw Error(ErrorCode::Unsupported, "the record was measured on another target: " + record.target,
+                  "record " + std::to_string(o.record), "run the command on that machine");
+    }
+    int threads = 1;
+    std::string spec;
+    for (const auto& [field, value] : record.task.fields) {
+      if (field == "threads") {
+        threads = std::stoi(value);
+      } else {
+        spec += (spec.empty() ? "" : ",") + field + "=" + value;
+      }
+    }
+    const tune::Task task = tune::task_from_spec(record.task.op + "(" + spec + ")", threads);
+    if (!record.trace) {
+      throw Error(ErrorCode::NotFound, "the record has no trace: only the best few of a task keep theirs",
+                  "record " + std::to_string(o.record), "explain the best one: temper db best");
+    }
+    schedule::Schedule schedule(task.compute);
+    schedule::replay(schedule, schedule::parse_trace(*record.trace));
+    return explain_schedule(s, o, task.compute, schedule, target, record.task.text());
+  }
+  check_work(o.work);
+  if (!o.work.model.empty()) {
+    if (!o.stage.empty() || !o.dump_after.empty()) {
+      throw Error(ErrorCode::InvalidArgument, "--stage and --dump-after need one task", "command line",
+                  "use --op SPEC with a key from `temper explain MODEL`, or --record ID");
+    }
+    return explain_model(s, o);
+  }
+  const tune::Task task = tune::task_from_spec(o.work.spec, o.work.threads);
+  const auto store = open_store(o.work.db, false);
+  const tune::LookedUp found = tune::schedule_for(store.get(), task, target);
+  if (!found.note.empty()) s.progress(found.note);
+  return explain_schedule(s, o, *found.compute, found.schedule, target, task.key.text());
+}
+
+}  // namespace
+
+void declare_explain(CLI::App& command, Session& session) {
+  auto options = std::make_shared<ExplainOptions>();
+  declare_work(command, options->work, true);
+  command.add_option("--record", options->record, "A record of the database by its number");
+  command.add_option("--stage", options->stage, "Only one text")
+      ->check(CLI::IsMember({"compute", "schedule", "loops", "llvm", "asm", "trace"}));
+  command.add_option("--dump-after", options->dump_after,
+                     "Print what a pass leaves: nest, verify-nest, lower, verify-kernel, expand-math, codegen");
+  command.add_option("--disable-pass", options->disabled,
+                     "Leave out a pass that only checks: verify-nest, verify-kernel; for a model: a graph pass");
+  command.callback([&session, options] {
+    options->work.disabled_passes = options->work.model.empty() ? std::vector<std::string>{} : options->disabled;
+    session.action = [options](Session& s) { return explain(s, *options); };
+  });
+}
+
+}  // namespace temper::app

@@ -1,0 +1,101 @@
+#include "temper/app/inference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "temper/support/error.h"
+#include "temper/support/random.h"
+
+namespace temper::app {
+
+Inference::Inference(std::shared_ptr<const runtime::Plan> plan, int threads)
+    : executor_(plan, {.threads = threads, .cpus = {}, .time_steps = false}) {
+  for (std::int32_t t : plan->inputs)
+    inputs_.emplace_back(static_cast<std::size_t>(plan->tensors[static_cast<std::size_t>(t)].bytes));
+  for (std::int32_t t : plan->outputs)
+    outputs_.emplace_back(static_cast<std::size_t>(plan->tensors[static_cast<std::size_t>(t)].bytes));
+}
+
+void Inference::fill_random(std::uint64_t seed) {
+  RandomStream random(seed);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const runtime::PlanTensor& tensor = plan().tensors[static_cast<std::size_t>(plan().inputs[i])];
+    if (tensor.dtype != TEMPER_F32) continue;
+    for (std::size_t at = 0; at + sizeof(float) <= inputs_[i].size(); at += sizeof(float)) {
+      const auto value = static_cast<float>(random.uniform_real());
+      std::memcpy(inputs_[i].data() + at, &value, sizeof value);
+    }
+  }
+}
+
+void Inference::set_input(const std::string& name, std::span<const std::byte> bytes) {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const runtime::PlanTensor& tensor = plan().tensors[static_cast<std::size_t>(plan().inputs[i])];
+    if (tensor.name != name) continue;
+    if (bytes.size() != inputs_[i].size()) {
+      throw Error(ErrorCode::InvalidArgument,
+                  "input '" + name + "' has " + std::to_string(inputs_[i].size()) + " bytes, the file holds " +
+                      std::to_string(bytes.size()),
+                  "--input", "check shape and element type");
+    }
+    std::copy(bytes.begin(), bytes.end(), inputs_[i].begin());
+    return;
+  }
+  std::string known;
+  for (std::int32_t t : plan().inputs)
+    known += (known.empty() ? "" : ", ") + plan().tensors[static_cast<std::size_t>(t)].name;
+  throw Error(ErrorCode::InvalidArgument, "the model has no input '" + name + "'", "--input", "inputs: " + known);
+}
+
+void Inference::run() {
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  for (const auto& bytes : inputs_) in.push_back(bytes.data());
+  for (auto& bytes : outputs_) out.push_back(bytes.data());
+  executor_.run(in, out);
+}
+
+std::vector<peers::Tensor> Inference::peer_inputs() const {
+  std::vector<peers::Tensor> out;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const runtime::PlanTensor& tensor = plan().tensors[static_cast<std::size_t>(plan().inputs[i])];
+    peers::Tensor t;
+    t.name = tensor.name;
+    t.dtype = runtime::dtype_name(tensor.dtype);
+    t.dims = tensor.shape;
+    t.data = inputs_[i];
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+double largest_difference(const Inference& temper, const std::vector<peers::Tensor>& reference) {
+  double difference = 0;
+  for (std::size_t i = 0; i < temper.plan().outputs.size(); ++i) {
+    const runtime::PlanTensor& tensor = temper.plan().tensors[static_cast<std::size_t>(temper.plan().outputs[i])];
+    const auto other =
+        std::find_if(reference.begin(), reference.end(), [&](const peers::Tensor& t) { return t.name == tensor.name; });
+    TEMPER_CHECK(other != reference.end() && other->data.size() == temper.output(i).size(),
+                 "the reference has no output '" + tensor.name + "' of this size");
+    if (tensor.dtype != TEMPER_F32) {
+      if (!std::equal(other->data.begin(), other->data.end(), temper.output(i).begin()))
+        return std::numeric_limits<double>::infinity();
+      continue;
+    }
+    double largest = 0, worst = 0;
+    const std::span<const float> expected = other->as_f32();
+    for (std::size_t e = 0; e < expected.size(); ++e) {
+      float value;
+      std::memcpy(&value, temper.output(i).data() + e * sizeof(float), sizeof value);
+      if (std::isnan(value) && std::isnan(expected[e])) continue;
+      const double d = std::abs(static_cast<double>(value) - static_cast<double>(expected[e]));
+      worst = std::isnan(d) ? std::numeric_limits<double>::infinity() : std::max(worst, d);
+      largest = std::max(largest, std::abs(static_cast<double>(expected[e])));
+    }
+    difference = std::max(difference, largest > 0 ? worst / largest : worst);
+  }
+  return difference;
+}
+
+}  // namespace temper::app

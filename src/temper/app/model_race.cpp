@@ -1,0 +1,60 @@
+#include "temper/app/model_race.h"
+
+#include "temper/peers/child_process.h"
+#include "temper/peers/peer.h"
+#include "temper/support/clock.h"
+#include "temper/support/error.h"
+
+namespace temper::app {
+
+ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, int threads, bool with_peer,
+                       std::uint64_t seed, int checks) {
+  ModelTimes out;
+  std::vector<std::unique_ptr<Inference>> models;
+  for (const NamedPlan& plan : plans) {
+    models.push_back(std::make_unique<Inference>(plan.plan, threads));
+    models.back()->fill_random(seed);
+  }
+  std::optional<peers::Peer> peer;
+  if (with_peer) {
+    try {
+      peers::PeerOptions options = peers::PeerOptions::defaults();
+      options.threads = threads;
+      peer.emplace("onnxruntime", options);
+      peers::PeerWork work;
+      work.op = "model";
+      work.model_path = model_path;
+      out.max_error.assign(plans.size(), 0);
+      for (int check = checks; check-- > 0;) {
+        for (auto& model : models) model->fill_random(seed + static_cast<std::uint64_t>(check));
+        peer->prepare(work, models.front()->peer_inputs());
+        peer->run(1, 0);
+        const std::vector<peers::Tensor> expected = peer->outputs();
+        for (std::size_t i = 0; i < models.size(); ++i) {
+          models[i]->run();
+          out.max_error[i] = std::max(out.max_error[i], largest_difference(*models[i], expected));
+        }
+      }
+      out.checked_inputs = checks;
+      out.onnxruntime_version = peer->version();
+    } catch (const Error& error) {
+      out.onnxruntime_error = error.what();
+      out.max_error.clear();
+      peer.reset();
+    }
+  }
+  const SystemClock clock;
+  std::vector<peers::Side> sides;
+  for (std::size_t i = 0; i < models.size(); ++i)
+    sides.push_back(peers::side_of(plans[i].name, [model = models[i].get()] { model->run(); }, clock));
+  if (peer) sides.push_back(peers::side_of(*peer));
+  peers::InterleaveOptions options;
+  options.rounds = 31;
+  options.sample_seconds = 10e-3;
+  options.budget_seconds = 20;
+  options.seed = seed;
+  out.sides = peers::interleave(sides, options);
+  return out;
+}
+
+}  // namespace temper::app

@@ -1,0 +1,29 @@
+// Timing a whole model: default code, tuned code and ONNX Runtime in turn, in one run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "temper/app/inference.h"
+
+namespace temper::app {
+
+struct ModelTimes {
+  std::vector<peers::SideTimes> sides;  ///< in the order: the plans given, then ONNX Runtime when it could run
+  std::string onnxruntime_version;      ///< empty: it could not run
+  std::string onnxruntime_error;        ///< why
+  std::vector<double> max_error;  ///< per plan: largest difference to ONNX Runtime over `checked_inputs` random inputs
+  int checked_inputs = 0;
+};
+
+struct NamedPlan {
+  std::string name;
+  std::shared_ptr<const runtime::Plan> plan;
+};
+
+/// Runs the plans and, unless `peer` is false, ONNX Runtime on the model file with equal threads on the same cores.
+ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, int threads, bool peer,
+                       std::uint64_t seed, int checks = 3);
+
+}  // namespace temper::app

@@ -1,0 +1,58 @@
+#include "temper/app/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
+
+#include "temper/support/error.h"
+
+namespace temper::app {
+
+void declare_work(CLI::App& command, ModelOptions& options, bool spec_allowed) {
+  command.add_option("MODEL", options.model, "An ONNX model");
+  if (spec_allowed)
+    command.add_option(
+        "--op", options.spec,
+        "One operator instead of a model: matmul(m=512,n=512,k=512), conv2d(...), softmax(...), layernorm(...)");
+  command.add_option("--shape", options.shapes, "Sizes of a model input: NAME=1,3,224,224 (repeat for more inputs)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->delimiter('\0');
+  command.add_option("--threads", options.threads, "Threads that the code runs on")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--db", options.db, "The database of records")->capture_default_str();
+}
+
+void check_work(const ModelOptions& options) {
+  if (options.model.empty() == options.spec.empty()) {
+    throw Error(ErrorCode::InvalidArgument, options.model.empty() ? "nothing to work on" : "a model and --op together",
+                "command line", "give an ONNX model or --op SPEC, one of them");
+  }
+  if (!options.spec.empty() && !options.shapes.empty()) {
+    throw Error(ErrorCode::InvalidArgument, "--shape is for models", "--shape", "an operator's sizes are in its SPEC");
+  }
+}
+
+double parse_duration(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const std::string unit(end);
+  const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (end == text.c_str() || scale == 0 || !(value > 0) || !std::isfinite(value)) {
+    throw Error(ErrorCode::InvalidArgument, "'" + text + "' is not a time", "--budget",
+                "a number with s, m or h: 90s, 5m, 1.5h");
+  }
+  return value * scale;
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds <= 0) return "-";
+  if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.3f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
+}  // namespace temper::app

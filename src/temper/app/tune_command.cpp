@@ -1,0 +1,197 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "temper/app/model_race.h"
+#include "temper/app/options.h"
+#include "temper/app/session.h"
+#include "temper/search/strategy.h"
+#include "temper/support/error.h"
+#include "temper/tune/tune.h"
+
+namespace temper::app {
+
+namespace {
+
+struct TuneOptions {
+  ModelOptions work;
+  std::string budget;
+  std::int64_t trials = 0;
+  std::string strategy{search::kDefaultStrategy};
+  std::vector<std::string> options;
+  std::uint64_t seed = 0;
+  int patience = -1;
+  bool measure_random = false;
+  bool no_peer = false;
+};
+
+std::string progress_line(const tune::Event& e) {
+  std::string line = fmt::format("[{}/{}] {}  trial {}", e.task + 1, e.tasks, e.name, e.task_trials);
+  if (e.best_seconds > 0)
+    line += fmt::format("  best {}  {:.2f}x over default", seconds_text(e.best_seconds), e.gain());
+  if (e.trials_left) line += fmt::format("  {} trials left", *e.trials_left);
+  if (e.seconds_left) line += fmt::format("  {:.0f} s left", *e.seconds_left);
+  return line;
+}
+
+nlohmann::json task_json(const tune::TaskReport& t) {
+  nlohmann::json out{{"name", t.name},
+                     {"key", t.key},
+                     {"count", t.count},
+                     {"trials", t.trials},
+                     {"resumed", t.resumed},
+                     {"valid_candidates", t.valid_candidates},
+                     {"failures", t.failures},
+                     {"default_seconds", t.default_seconds},
+                     {"best_seconds", t.best_seconds},
+                     {"gflops", t.gflops},
+                     {"best_candidate", t.best_candidate},
+                     {"record", t.record_id}};
+  if (t.median_random_seconds) out["median_random_seconds"] = *t.median_random_seconds;
+  if (!t.error.empty()) out["error"] = t.error;
+  return out;
+}
+
+void print_report(Session& s, const tune::Report& report) {
+  s.print(fmt::format("{:>12} {:>12} {:>6} {:>8} {:>6} {:>9}  {}\n", "default", "best", "gain", "GFLOP/s", "trials",
+                      "valid", "task"));
+  double before = 0, after = 0;
+  for (const tune::TaskReport& t : report.tasks) {
+    if (!t.error.empty()) {
+      s.print(fmt::format("{:>12} {}: {}\n", "failed", t.name, t.error));
+      continue;
+    }
+    before += t.default_seconds * t.count;
+    after += t.best_seconds * t.count;
+    s.print(fmt::format("{:>12} {:>12} {:>5.2f}x {:>8.1f} {:>6} {:>9}  {}x {}\n", seconds_text(t.default_seconds),
+                        seconds_text(t.best_seconds), t.best_seconds > 0 ? t.default_seconds / t.best_seconds : 1.0,
+                        t.gflops, t.trials, t.valid_candidates, t.count, t.key));
+    for (const auto& [kind, count] : t.failures) s.print(fmt::format("{:>28} {}\n", kind, count));
+    if (t.median_random_seconds)
+      s.print(fmt::format("{:>28} {}\n", "median random", seconds_text(*t.median_random_seconds)));
+  }
+  if (report.tasks.size() > 1)
+    s.print(fmt::format("sum over all nodes: {} -> {}\n", seconds_text(before), seconds_text(after)));
+  s.print(fmt::format("{} trials in {:.1f} s: build {:.1f}, run {:.1f}, search {:.1f}, model {:.1f}, idle {:.1f}\n",
+                      report.trials, report.wall_seconds, report.phases.build, report.phases.run, report.phases.search,
+                      report.phases.model, report.phases.idle));
+}
+
+/// Whole model before, after and under ONNX Runtime.
+nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& program, const store::Store& store,
+                    const target::Target& target) {
+  std::vector<NamedPlan> plans;
+  for (const auto& [name, mode] : {std::pair{"default", tune::Mode::Off}, std::pair{"tuned", tune::Mode::Cached}}) {
+    BuiltModel built = build_model(program, &store, target, o.work.threads, mode);
+    plans.push_back({name, std::make_shared<const runtime::Plan>(std::move(built.plan))});
+  }
+  const ModelTimes times = race_models(plans, o.work.model, o.work.threads, !o.no_peer, o.seed, 10);
+  nlohmann::json out;
+  s.print("whole model, interleaved:\n");
+  for (const peers::SideTimes& side : times.sides) {
+    s.print(fmt::format("{:>14}  median {}  min {}\n", side.name, seconds_text(side.median_seconds),
+                        seconds_text(side.min_seconds)));
+    out[side.name] = {{"median_seconds", side.median_seconds}, {"min_seconds", side.min_seconds}};
+  }
+  s.print(fmt::format("tuned is {:.2f}x the default", peers::ratio(times.sides[0], times.sides[1])));
+  out["gain"] = peers::ratio(times.sides[0], times.sides[1]);
+  if (!times.onnxruntime_version.empty()) {
+    const peers::SideTimes& ort = times.sides.back();
+    s.print(fmt::format(", {:.2f}x ONNX Runtime {} (default {:.2f}x); largest difference {:.1e} on {} random inputs",
+                        peers::ratio(ort, times.sides[1]), times.onnxruntime_version, peers::ratio(ort, times.sides[0]),
+                        std::max(times.max_error[0], times.max_error[1]), times.checked_inputs));
+    out["onnxruntime_version"] = times.onnxruntime_version;
+    out["speed_over_onnxruntime"] = peers::ratio(ort, times.sides[1]);
+    out["default_speed_over_onnxruntime"] = peers::ratio(ort, times.sides[0]);
+    out["max_error"] = std::max(times.max_error[0], times.max_error[1]);
+  }
+  s.print("\n");
+  if (!times.onnxruntime_error.empty()) s.progress("ONNX Runtime was not timed: " + times.onnxruntime_error);
+  return out;
+}
+
+nlohmann::json tune_work(Session& s, const TuneOptions& o) {
+  check_work(o.work);
+  tune::Options options;
+  if (!o.budget.empty()) options.budget_seconds = parse_duration(o.budget);
+  if (o.trials > 0) options.trials = o.trials;
+  options.strategy = o.strategy;
+  for (const std::string& text : o.options) {
+    const std::size_t at = text.find('=');
+    char* end = nullptr;
+    const double value = at == std::string::npos ? 0 : std::strtod(text.c_str() + at + 1, &end);
+    if (at == std::string::npos || at == 0 || end == text.c_str() + at + 1 || *end != 0) {
+      throw Error(ErrorCode::InvalidArgument, "'" + text + "' is not NAME=NUMBER", "--option",
+                  "temper tune --help lists the strategies");
+    }
+    options.strategy_options[text.substr(0, at)] = value;
+  }
+  options.seed = o.seed;
+  if (o.patience >= 0) options.patience = o.patience;
+  options.measure_random = o.measure_random;
+  options.cancellation = s.cancellation;
+
+  graph::Program program;
+  std::vector<tune::Task> tasks;
+  if (o.work.model.empty()) {
+    tasks.push_back(tune::task_from_spec(o.work.spec, o.work.threads));
+  } else {
+    program = load_program(o.work);
+    tasks = tune::tasks_from_model(program, o.work.threads);
+    s.progress(fmt::format("{}: {} tasks for {} steps", o.work.model, tasks.size(), program.steps.size()));
+  }
+  const auto store = open_store(o.work.db, true);
+  options.store = store.get();
+  options.progress = [&s](const tune::Event& e) {
+    using Kind = tune::Event::Kind;
+    if (e.kind == Kind::Finished || e.kind == Kind::TaskStarted) return;
+    const bool keep = e.kind == Kind::TaskFinished || (e.kind == Kind::NewBest && !s.terminal());
+    if (keep || s.terminal()) s.live(progress_line(e), keep);
+  };
+  const tune::Report report = tune::tune(tasks, options);
+  print_report(s, report);
+  nlohmann::json out{{"tasks", nlohmann::json::array()},
+                     {"wall_seconds", report.wall_seconds},
+                     {"build", report.phases.build},
+                     {"run", report.phases.run},
+                     {"search", report.phases.search},
+                     {"model", report.phases.model},
+                     {"idle", report.phases.idle},
+                     {"trials", report.trials},
+                     {"seed", o.seed},
+                     {"cancelled", report.cancelled}};
+  for (const tune::TaskReport& t : report.tasks) out["tasks"].push_back(task_json(t));
+  if (report.cancelled) {
+    s.progress("stopped; everything that was measured is in " + o.work.db + ", the same command goes on from there");
+    s.exit_code = 130;
+    return out;
+  }
+  if (!o.work.model.empty()) out["whole_model"] = race(s, o, program, *store, target::detect());
+  return out;
+}
+
+}  // namespace
+
+void declare_tune(CLI::App& command, Session& session) {
+  auto o = std::make_shared<TuneOptions>();
+  declare_work(command, o->work, true);
+  command.add_option("--budget", o->budget, "Time for the whole call: 90s, 5m, 1h (default for a model: 5m)");
+  command.add_option("--trials", o->trials, "Measurements for the whole call (default for an operator: 200)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  std::string names;
+  for (const search::StrategyInfo& info : search::strategies())
+    names += (names.empty() ? "" : ", ") + std::string(info.name);
+  command.add_option("--strategy", o->strategy, "How to search: " + names)->capture_default_str();
+  command.add_option("--option", o->options, "An option of the strategy: NAME=NUMBER")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--seed", o->seed, "Seed of the search")->capture_default_str();
+  command.add_option("--patience", o->patience, "Trials without a gain after which a task stops; 0: never");
+  command.add_flag("--random-sample", o->measure_random,
+                   "Also measure some uniformly drawn candidates and report their median");
+  command.add_flag("--no-peer", o->no_peer, "Do not time ONNX Runtime at the end");
+  command.add_option("--disable-pass", o->work.disabled_passes, "Leave out a graph pass");
+  command.callback([&session, o] { session.action = [o](Session& s) { return tune_work(s, *o); }; });
+}
+
+}  // namespace temper::app

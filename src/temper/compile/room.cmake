@@ -1,0 +1,3 @@
+# A program that holds no operator and no template: it rebuilds kernels from trace files.
+add_executable(temper-replay ${TEMPER_ROOM_MAINS})
+target_link_libraries(temper-replay PRIVATE temper_${TEMPER_ROOM} temper_warnings)
