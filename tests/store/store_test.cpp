@@ -108,6 +108,13 @@ TEST_P(StoreTest, ARecordOfAnotherProgramGivesWayUnlessTheOriginIsAnImport) {
   EXPECT_EQ(error_of([&] { store->record(old_id); }).code(), ErrorCode::NotFound);
 }
 
+TEST_P(StoreTest, ABetterMeasurementOfTheSameCandidateReplacesItWhenAsked) {
+  const auto store = open();
+  store->append(std::vector{measured(matmul(1), 1, 1e-3), measured(matmul(1), 2, 2e-3)});
+  EXPECT_EQ(store->append(std::vector{measured(matmul(1), 1, 3e-3)}, OnConflict::Replace), (Appended{0, 1, 0}));
+  EXPECT_THAT(tiles(store->best(matmul(1), "zen4", 9)), ElementsAre(2, 1));
+}
+
 TEST_P(StoreTest, OnlyTheBestFewKeepTheirTrace) {
   SqliteOptions options;
   options.traces_per_task = 2;

@@ -36,6 +36,8 @@ enum class OnConflict {
   ReplaceStale,
   /// The stored one always stays. For imports, whose age is unknown.
   Keep,
+  /// The stored one always gives way, with its trace and id. For better measurements of the same candidate.
+  Replace,
 };
 
 /// One task on one target.
