@@ -25,6 +25,7 @@ check layers python3 scripts/check_layers.py
 check tidy scripts/check_tidy.sh
 check asan scripts/check_sanitizers.sh asan "${every[@]}"
 check tsan scripts/check_sanitizers.sh tsan
+check install scripts/check_install.sh
 check examples scripts/check_examples.sh
 [ ${#failed[@]} -eq 0 ] || die "failed checks: ${failed[*]}"
 say "all checks passed"

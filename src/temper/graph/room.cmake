@@ -9,7 +9,7 @@ add_custom_command(
   VERBATIM)
 # Generated code is compiled without our warnings; its headers count as system headers.
 add_library(temper_onnx_schema STATIC ${TEMPER_ONNX_GENERATED}/onnx/onnx.pb.cc)
-target_include_directories(temper_onnx_schema SYSTEM PUBLIC ${TEMPER_ONNX_GENERATED})
+target_include_directories(temper_onnx_schema SYSTEM PUBLIC $<BUILD_INTERFACE:${TEMPER_ONNX_GENERATED}>)
 target_link_libraries(temper_onnx_schema PUBLIC protobuf::libprotobuf-lite)
 target_compile_options(temper_onnx_schema PRIVATE -w)
 target_link_libraries(temper_${TEMPER_ROOM} PRIVATE temper_onnx_schema)

@@ -8,7 +8,7 @@ add_custom_command(
   DEPENDS ${CMAKE_SOURCE_DIR}/src/temper/protocol/messages.proto
   VERBATIM)
 add_library(temper_messages STATIC ${TEMPER_MESSAGES}.cc ${TEMPER_MESSAGES}.h)
-target_include_directories(temper_messages SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated/protocol)
+target_include_directories(temper_messages SYSTEM PUBLIC $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated/protocol>)
 target_link_libraries(temper_messages PUBLIC protobuf::libprotobuf-lite)
 target_compile_options(temper_messages PRIVATE -w)
 target_link_libraries(temper_${TEMPER_ROOM} ${TEMPER_ROOM_SCOPE} temper_messages)
