@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "temper/graph/tasks.h"
 #include "temper/ir/compute.h"
 #include "temper/ops/workload.h"
 #include "temper/record/record.h"
@@ -31,5 +33,7 @@ Task make_task(std::string op, std::vector<std::pair<std::string, std::string>> 
                int threads, int count = 1);
 /// The task of a SPEC string. Throws as `ops::parse_spec` and `make_task`.
 Task task_from_spec(std::string_view spec, int threads);
+/// The tasks of a model, in the order of `program.tasks`; each is named for the first step that runs it.
+std::vector<Task> tasks_from_model(const graph::Program& program, int threads);
 
 }  // namespace temper::tune

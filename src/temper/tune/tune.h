@@ -23,7 +23,7 @@
 
 namespace temper::tune {
 
-class Measurer;
+class HardwareTest;
 
 /// What the progress callback is told. Texts and numbers describe the task at hand.
 struct Event {
@@ -55,20 +55,24 @@ struct Options {
   search::OptionValues strategy_options;
   std::uint64_t seed = 0;
   int batch = 16;  ///< candidates between two decisions of the search
-  bool measure_random =
-      false;  ///< also report the median of uniformly drawn candidates (`kRandomSample` trials a task)
+  /// A task gets no more trials after this many in a row without a gain; 0: never stop. Not given: `kDefaultPatience`
+  /// for several tasks, 0 for a single one.
+  std::optional<int> patience;
+  /// Also report the median of uniformly drawn candidates: `kRandomSample` trials of each task go there.
+  bool measure_random = false;
   store::Store* store = nullptr;  ///< borrowed; null: results live in the report only
   CancellationToken cancellation;
   std::function<void(const Event&)> progress;  ///< called from the thread of `tune`
   // What tests and callers with spaces of their own put in place of the defaults.
   std::span<const space::Template> templates = space::builtin_templates();
   std::optional<target::Target> target;  ///< default: this machine
-  Measurer* measurer = nullptr;          ///< borrowed; null: builder and runner processes on this machine
+  HardwareTest* hardware = nullptr;      ///< borrowed; null: builder and runner processes on this machine
   const Clock* clock = nullptr;          ///< borrowed; null: the system's
 };
 inline constexpr double kDefaultBudgetSeconds = 300;
 inline constexpr std::int64_t kDefaultTrials = 200;
 inline constexpr int kRandomSample = 16;
+inline constexpr int kDefaultPatience = 192;
 
 struct TaskReport {
   std::string name;

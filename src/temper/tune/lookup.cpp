@@ -1,0 +1,128 @@
+#include "temper/tune/lookup.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "temper/compile/compile.h"
+#include "temper/nest/build.h"
+#include "temper/schedule/trace.h"
+#include "temper/support/error.h"
+#include "temper/tune/task_space.h"
+#include "temper/tune/verdict.h"
+#include "temper/tune/version.h"
+
+namespace temper::tune {
+namespace {
+
+constexpr int kRecordsRead = 16;
+
+bool is_current(const record::Record& record) {
+  return record.schema == record::kRecordSchema && record.temper_version == version();
+}
+
+/// Records that may be used, in the order in which they should be: winners fastest first, then the default's if it is
+/// known; other versions' last.
+std::vector<record::Record> usable(const store::Store& store, const Task& task, const target::Target& target) {
+  const std::string fingerprint = target::fingerprint(target);
+  std::vector<record::Record> records = store.best(task.key, fingerprint, kRecordsRead);
+  std::erase_if(records, [&](const record::Record& r) { return r.definition_hash != task.definition_hash; });
+  std::stable_partition(records.begin(), records.end(), is_current);
+  if (records.empty()) return records;
+  std::optional<record::Record> untuned;
+  for (record::Record& record : store.all(task.key, fingerprint)) {
+    const bool matches = record.strategy == kDefaultOrigin && record.measurement.ok() &&
+                         record.definition_hash == task.definition_hash && is_current(record);
+    if (matches) untuned = std::move(record);
+  }
+  if (!untuned) return records;
+  std::vector<record::Record> result;
+  for (record::Record& record : records) {
+    if (record.candidate == untuned->candidate) untuned = record;  // with its trace
+    if (!is_current(record) || beats(record.measurement, untuned->measurement)) result.push_back(std::move(record));
+  }
+  const auto first_old = std::ranges::find_if(result, [](const record::Record& r) { return !is_current(r); });
+  result.insert(first_old, std::move(*untuned));
+  return result;
+}
+
+const ir::Compute* definition_of(const Task& task, std::string_view algorithm) {
+  if (algorithm.empty()) return &task.compute;
+  for (const ops::Alternative& alternative : task.alternatives) {
+    if (alternative.algorithm == algorithm) return &alternative.compute;
+  }
+  return nullptr;
+}
+
+void verify(const schedule::Schedule& schedule) { nest::verify(nest::build(schedule), schedule); }
+
+/// The schedule of a record; throws Error when it cannot be had any more.
+LookedUp from_record(const record::Record& record, const Task& task, const target::Target& target,
+                     std::span<const space::Template> templates) {
+  const ir::Compute* compute = definition_of(task, algorithm_of(record.candidate.design));
+  if (compute == nullptr) {
+    throw Error(ErrorCode::NotFound, "the record's algorithm is not one of the task's", record.candidate.text());
+  }
+  if (record.trace) {
+    schedule::Schedule schedule(*compute);
+    schedule::replay(schedule, schedule::parse_trace(*record.trace));
+    verify(schedule);
+    return {record, compute, std::move(schedule), {}};
+  }
+  const TaskSpace space(task, target, templates);
+  schedule::Schedule schedule = space.materialise(search::from_record(space, record.candidate));
+  verify(schedule);
+  return {record, compute, std::move(schedule), {}};
+}
+
+}  // namespace
+
+Mode mode_from_environment() {
+  const char* text = std::getenv("TEMPER_TUNE");  // NOLINT(concurrency-mt-unsafe): nothing here changes it
+  if (text == nullptr || *text == '\0') return Mode::Cached;
+  constexpr std::pair<std::string_view, Mode> kModes[] = {
+      {"off", Mode::Off}, {"cached", Mode::Cached}, {"on", Mode::On}};
+  for (const auto& [name, mode] : kModes) {
+    if (name == text) return mode;
+  }
+  throw Error(ErrorCode::InvalidArgument, "TEMPER_TUNE cannot be '" + std::string(text) + "'",
+              "environment variable TEMPER_TUNE", "use off, cached or on");
+}
+
+std::optional<record::Record> best(const store::Store& store, const Task& task, const target::Target& target) {
+  std::vector<record::Record> records = usable(store, task, target);
+  if (records.empty()) return std::nullopt;
+  return std::move(records.front());
+}
+
+LookedUp schedule_for(const store::Store* store, const Task& task, const target::Target& target,
+                      std::span<const space::Template> templates) {
+  std::string note;
+  if (store != nullptr) {
+    for (const record::Record& record : usable(*store, task, target)) {
+      try {
+        LookedUp found = from_record(record, task, target, templates);
+        found.note = note;
+        return found;
+      } catch (const Error& error) {
+        note += (note.empty() ? "" : "\n") + ("record " + std::to_string(record.id)) +
+                " is passed over: " + error.message();
+      }
+    }
+  }
+  const space::ScheduleSpace space(task.compute, target, templates);
+  schedule::Schedule schedule = space.materialise(space.default_candidate());
+  verify(schedule);
+  return {std::nullopt, &task.compute, std::move(schedule), std::move(note)};
+}
+
+Built artifact_for(const store::Store* store, const Task& task, const target::Target& target, Mode mode,
+                   std::span<const space::Template> templates) {
+  compile::Compiler compiler(target);
+  LookedUp found = schedule_for(mode == Mode::Off ? nullptr : store, task, target, templates);
+  return {std::move(found.record), compiler.compile(found.schedule).artifact, std::move(found.note)};
+}
+
+}  // namespace temper::tune

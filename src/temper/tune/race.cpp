@@ -1,0 +1,122 @@
+// The end of a task's search: the best few and the default run against each other, so that what is kept is faster and
+// not luckier.
+#include <algorithm>
+#include <utility>
+
+#include "temper/measure/statistics.h"
+#include "temper/schedule/trace.h"
+#include "temper/support/error.h"
+#include "temper/tune/task_tuner.h"
+#include "temper/tune/verdict.h"
+
+namespace temper::tune {
+namespace {
+
+constexpr std::size_t kFinalists = 4;
+constexpr int kRounds = 16;
+/// A race may put a candidate behind others that did not take part; then these race too.
+constexpr int kMostRaces = 3;
+/// What one sample takes at least, calls and preparation included.
+constexpr double kSampleSeconds = 3e-3;
+
+}  // namespace
+
+std::vector<std::size_t> TaskTuner::finalists() const {
+  std::vector<std::size_t> ranked = ranking();
+  if (ranked.size() > kFinalists) ranked.resize(kFinalists);
+  return ranked;
+}
+
+double TaskTuner::race_estimate() const {
+  const std::vector<std::size_t> racers = finalists();
+  double round = 0;
+  for (const std::size_t i : racers) round += std::max(entries_[i].measurement.min_seconds * 1.5, kSampleSeconds);
+  if (const std::optional<std::size_t> entry = default_entry())
+    round += std::max(entries_[*entry].measurement.min_seconds * 1.5, kSampleSeconds);
+  return round * (kRounds + 2) + trial_seconds_;
+}
+
+void TaskTuner::race() {
+  if (!begun_ || !error_.empty()) return;
+  for (int attempt = 0; attempt < kMostRaces; ++attempt) {
+    std::vector<std::size_t> racers = finalists();
+    const std::optional<std::size_t> untuned = default_entry();
+    if (racers.empty() || (racers.size() == 1 && untuned && racers.front() == *untuned)) break;
+    const bool settled = entries_[racers.front()].raced;
+    const bool nothing_new = trials_ == 0 && std::ranges::all_of(racers, [&](std::size_t i) {
+                               return entries_[i].measurement.repeats >= kRounds;
+                             });
+    if (settled || nothing_new) break;
+    if (untuned && entries_[*untuned].measurement.ok() && std::ranges::find(racers, *untuned) == racers.end())
+      racers.push_back(*untuned);
+    if (session_->stop() || !session_->budget.allows_seconds(session_->phases->elapsed(), 0)) break;
+    if (!race_once(racers)) break;
+  }
+  emit(Event::Kind::TaskFinished);
+}
+
+bool TaskTuner::race_once(const std::vector<std::size_t>& racers) {
+  try {
+    load_task();
+    std::vector<BuildJob> jobs;
+    std::vector<std::size_t> missing;
+    for (const std::size_t i : racers) {
+      if (!entries_[i].artifact.empty()) continue;
+      const search::Candidate& candidate = entries_[i].candidate;
+      missing.push_back(i);
+      jobs.push_back({space_->compute_text(candidate), schedule::print(space_->materialise(candidate).trace()),
+                      search::to_record(*space_, candidate).text()});
+    }
+    if (!jobs.empty()) {
+      const PhaseClock::Scope scope(*session_->phases, Phase::Build);
+      std::vector<BuildResult> built = session_->hardware->build(jobs);
+      for (std::size_t i = 0; i < built.size(); ++i) entries_[missing[i]].artifact = std::move(built[i].artifact);
+    }
+    std::vector<std::size_t> ready;
+    std::vector<std::string> artifacts;
+    for (const std::size_t i : racers) {
+      if (entries_[i].artifact.empty()) continue;
+      ready.push_back(i);
+      artifacts.push_back(entries_[i].artifact);
+    }
+    RaceResult result;
+    {
+      const PhaseClock::Scope scope(*session_->phases, Phase::Run);
+      const double idle = session_->hardware->idle_seconds();
+      result = session_->hardware->race(artifacts, kRounds, seed_);
+      session_->phases->settle();
+      session_->phases->transfer(Phase::Run, Phase::Idle, session_->hardware->idle_seconds() - idle);
+    }
+    if (!result.ok() || result.samples.size() != ready.size()) return false;
+    std::vector<record::Record> records;
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      if (result.samples[i].empty()) return false;
+      Entry& entry = entries_[ready[i]];
+      entry.measurement.min_seconds = measure::minimum(result.samples[i]);
+      entry.measurement.median_seconds = measure::median(result.samples[i]);
+      entry.measurement.repeats = static_cast<int>(result.samples[i].size());
+      entry.raced = true;
+      records.push_back(to_record(entry));
+      records.back().trace = trace_of(entry);
+    }
+    if (session_->options->store != nullptr) session_->options->store->append(records, store::OnConflict::Replace);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::Cancelled) throw;
+    session_->cancelled = true;
+    return false;
+  }
+}
+
+std::optional<std::size_t> TaskTuner::winner() const {
+  const std::vector<std::size_t> ranked = ranking();
+  if (ranked.empty()) return std::nullopt;
+  const std::optional<std::size_t> untuned = default_entry();
+  if (!untuned || !entries_[*untuned].measurement.ok()) return ranked.front();
+  for (const std::size_t i : ranked) {
+    if (beats(entries_[i].measurement, entries_[*untuned].measurement)) return i;
+  }
+  return untuned;
+}
+
+}  // namespace temper::tune

@@ -1,0 +1,43 @@
+#include "temper/tune/task_space.h"
+
+#include <utility>
+
+#include "temper/support/error.h"
+
+namespace temper::tune {
+
+std::string_view algorithm_of(std::string_view design) {
+  const std::size_t slash = design.find('/');
+  return slash == std::string_view::npos ? std::string_view() : design.substr(0, slash);
+}
+
+TaskSpace::TaskSpace(const Task& task, const target::Target& target, std::span<const space::Template> templates) {
+  const auto add = [&](const ir::Compute& compute, const std::string& prefix) {
+    spaces_.emplace_back(compute, target, templates);
+    texts_.push_back(ir::print(compute));
+    int number = 0;
+    for (search::Design design : spaces_.back().designs()) {
+      design.name = prefix + design.name;
+      designs_.push_back(std::move(design));
+      origins_.push_back({spaces_.size() - 1, number++});
+    }
+  };
+  add(task.compute, "");
+  for (const ops::Alternative& alternative : task.alternatives) {
+    try {
+      add(alternative.compute, alternative.algorithm + "/");
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::Unsupported) throw;
+    }
+  }
+}
+
+const std::string& TaskSpace::compute_text(const search::Candidate& candidate) const {
+  return texts_[origin(candidate).space];
+}
+
+schedule::Schedule TaskSpace::materialise(const search::Candidate& candidate) const {
+  return space_of(candidate).materialise({origin(candidate).design, candidate.choice});
+}
+
+}  // namespace temper::tune

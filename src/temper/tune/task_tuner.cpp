@@ -1,0 +1,425 @@
+#include "temper/tune/task_tuner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include "temper/measure/statistics.h"
+#include "temper/nest/build.h"
+#include "temper/schedule/trace.h"
+#include "temper/support/error.h"
+#include "temper/support/hash.h"
+#include "temper/tune/verdict.h"
+#include "temper/tune/version.h"
+
+namespace temper::tune {
+namespace {
+
+using record::FailureKind;
+using record::Measurement;
+
+/// Refused schedules cost no trial; after so many batches with nothing else the space counts as exhausted.
+constexpr int kMostRefusedBatches = 16;
+/// A gain must be this large to renew the patience.
+constexpr double kPatienceGain = 0.005;
+
+Measurement failed(FailureKind kind, std::string reason) {
+  Measurement measurement;
+  measurement.failure = kind;
+  measurement.reason = std::move(reason);
+  return measurement;
+}
+
+bool is_current(const record::Record& record, std::uint64_t definition_hash) {
+  return record.definition_hash == definition_hash && record.schema == record::kRecordSchema &&
+         record.temper_version == version();
+}
+
+}  // namespace
+
+TaskTuner::TaskTuner(const Task& task, std::size_t number, Session& session)
+    : task_(&task),
+      number_(number),
+      session_(&session),
+      seed_(hash_combine(session.options->seed, hash_text(task.key.text()))) {}
+
+void TaskTuner::begin() {
+  const Options& options = *session_->options;
+  space_ = std::make_unique<TaskSpace>(*task_, session_->target, options.templates);
+  index_ = std::make_unique<search::SpaceIndex>(*space_);
+  scorer_ = std::make_unique<CandidateScorer>(*space_, session_->target, task_->threads, task_->flops, seed_,
+                                              *session_->phases);
+  search::StrategyContext context;
+  context.space = space_.get();
+  context.index = index_.get();
+  context.scorer = scorer_.get();
+  context.seed = seed_;
+  context.options = options.strategy_options;
+  strategy_ = search::make_strategy(options.strategy, context);
+  default_ = space_->default_candidate();
+  resume();
+  begun_ = true;
+  measure({*default_}, kDefaultOrigin);
+  if (default_entry()) emit(Event::Kind::TaskStarted);
+}
+
+void TaskTuner::resume() {
+  if (session_->options->store == nullptr) return;
+  const record::Record* stale = nullptr;
+  const std::vector<record::Record> records = session_->options->store->all(task_->key, session_->fingerprint);
+  std::vector<search::Told> told;
+  for (const record::Record& record : records) {
+    if (!is_current(record, task_->definition_hash)) {
+      const bool faster = record.measurement.ok() &&
+                          (stale == nullptr || record.measurement.min_seconds < stale->measurement.min_seconds);
+      if (faster) stale = &record;
+      continue;
+    }
+    try {
+      const search::Candidate candidate = search::from_record(*space_, record.candidate);
+      if (at_.contains(candidate)) continue;
+      at_.emplace(candidate, entries_.size());
+      entries_.push_back({candidate, record.measurement, record.strategy, record.seed, {}, false});
+      told.push_back({candidate, record.measurement.ok(), record.measurement.min_seconds});
+      const double before = best_by_trial_.empty() ? 0 : best_by_trial_.back();
+      const bool gain = record.measurement.ok() && (before == 0 || record.measurement.min_seconds < before);
+      if (record.measurement.failure != FailureKind::InvalidSchedule)
+        best_by_trial_.push_back(gain ? record.measurement.min_seconds : before);
+      ++resumed_;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::NotFound) throw;  // the space has changed: nothing to learn from it
+    }
+  }
+  strategy_->tell(told);
+  scorer_->tell(told);
+  if (stale == nullptr) return;
+  try {
+    const search::Candidate candidate = search::from_record(*space_, stale->candidate);
+    if (index_->contains(candidate)) proposals_.push_back(candidate);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::NotFound) throw;
+  }
+}
+
+void TaskTuner::sample_random() {
+  if (index_->size() == 0) return;
+  RandomStream random = RandomStream(seed_).fork("sample");
+  search::CandidateSet drawn;
+  const std::uint64_t wanted = std::min<std::uint64_t>(kRandomSample, index_->size());
+  for (int attempt = 0; attempt < 8 * kRandomSample && drawn.size() < wanted; ++attempt) {
+    const search::Candidate candidate = index_->sample_by_design(random);
+    if (drawn.insert(candidate).second) sample_.push_back(candidate);
+  }
+  measure(sample_, kSampleOrigin);
+}
+
+void TaskTuner::step(int count) {
+  if (const std::optional<std::int64_t> left = session_->budget.trials_left())
+    count = static_cast<int>(std::min<std::int64_t>(count, *left));
+  std::vector<search::Candidate> batch = std::exchange(proposals_, {});
+  const std::int64_t before = trials_;
+  for (int refused = 0; refused < kMostRefusedBatches; ++refused) {
+    strategy_->set_progress(session_->budget.progress(session_->phases->elapsed()));
+    const int missing = count - static_cast<int>(batch.size());
+    if (missing > 0) {
+      const std::vector<search::Candidate> asked = strategy_->ask(missing);
+      if (asked.empty()) exhausted_ = true;
+      batch.insert(batch.end(), asked.begin(), asked.end());
+    }
+    const bool complete = measure(batch, session_->options->strategy);
+    if (!complete || exhausted_ || trials_ > before) return;
+    batch.clear();
+  }
+  exhausted_ = true;
+}
+
+bool TaskTuner::fits_trial() const {
+  return session_->budget.allows_trial(session_->phases->elapsed(), trial_seconds_);
+}
+
+std::optional<TaskTuner::Job> TaskTuner::prepare(const search::Candidate& candidate, const std::string& origin) {
+  try {
+    const schedule::Schedule schedule = space_->materialise(candidate);
+    nest::verify(nest::build(schedule), schedule);
+    return Job{candidate,
+               {space_->compute_text(candidate), schedule::print(schedule.trace()),
+                search::to_record(*space_, candidate).text()}};
+  } catch (const Error& error) {
+    const FailureKind kind =
+        error.code() == ErrorCode::Unsupported ? FailureKind::ResourceLimit : FailureKind::InvalidSchedule;
+    add(candidate, failed(kind, error.what()), origin, {});
+    return std::nullopt;
+  }
+}
+
+bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::string& origin) {
+  bool complete = true;
+  std::exception_ptr broken;
+  try {
+    std::vector<Job> jobs;
+    for (const search::Candidate& candidate : batch) {
+      if (at_.contains(candidate)) continue;
+      if (std::optional<Job> job = prepare(candidate, origin)) jobs.push_back(std::move(*job));
+    }
+    if (!jobs.empty() && fits_trial() && !session_->stop()) load_task();
+    const auto chunk = static_cast<std::size_t>(std::max(session_->hardware->parallel_builds(), 1));
+    for (std::size_t first = 0; first < jobs.size() && complete; first += chunk) {
+      if (session_->stop() || !fits_trial()) {
+        complete = false;
+        break;
+      }
+      std::size_t last = std::min(first + chunk, jobs.size());
+      if (const std::optional<std::int64_t> left = session_->budget.trials_left())
+        last = std::min(last, first + static_cast<std::size_t>(*left));
+      std::vector<BuildJob> builds;
+      for (std::size_t i = first; i < last; ++i) builds.push_back(jobs[i].build);
+      const double build_start = session_->phases->elapsed();
+      std::vector<BuildResult> built;
+      {
+        const PhaseClock::Scope scope(*session_->phases, Phase::Build);
+        built = session_->hardware->build(builds);
+      }
+      const double build_seconds =
+          (session_->phases->elapsed() - build_start) / static_cast<double>(std::max<std::size_t>(built.size(), 1));
+      for (std::size_t i = 0; i < built.size(); ++i) {
+        if (session_->stop() || !fits_trial()) {
+          complete = false;
+          break;
+        }
+        const double start = session_->phases->elapsed();
+        Measurement measurement = built[i].ok() ? run(built[i]) : failed(built[i].failure, built[i].reason);
+        measurement.build_seconds = built[i].seconds;
+        trial_seconds_ = build_seconds + session_->phases->elapsed() - start;
+        session_->budget.spend_trial();
+        ++trials_;
+        const Measurement& added = measurement;
+        const double best = best_by_trial_.empty() ? 0 : best_by_trial_.back();
+        const bool gain = added.ok() && (best == 0 || added.min_seconds < best);
+        since_gain_ = added.ok() && (best == 0 || added.min_seconds < best * (1 - kPatienceGain)) ? 0 : since_gain_ + 1;
+        best_by_trial_.push_back(gain ? added.min_seconds : best);
+        add(jobs[first + i].candidate, measurement, origin, std::move(built[i].artifact));
+        if (gain && trials_ > 1) emit(Event::Kind::NewBest);
+      }
+      if (last < std::min(first + chunk, jobs.size())) complete = false;
+    }
+  } catch (const Error& error) {
+    // A stop that was asked for ends the batch; anything else is thrown on, once what was measured is safe.
+    complete = false;
+    if (error.code() == ErrorCode::Cancelled) {
+      session_->cancelled = true;
+    } else {
+      broken = std::current_exception();
+    }
+  }
+  const bool any = !uncommitted_.empty();
+  commit();
+  if (broken) std::rethrow_exception(broken);
+  if (any) emit(Event::Kind::BatchMeasured);
+  return complete;
+}
+
+void TaskTuner::load_task() {
+  if (!reference_) {
+    reference_.emplace(task_->compute, task_->tolerance_factor, seed_);
+    session_->loaded = nullptr;
+  }
+  if (session_->loaded != this) {
+    const PhaseClock::Scope scope(*session_->phases, Phase::Run);
+    session_->hardware->set_task(reference_->data());
+    session_->loaded = this;
+  }
+  if (!reference_->established()) recover_reference();
+}
+
+void TaskTuner::recover_reference() {
+  // A task that is taken up again has no verified outputs at hand: what ran before gives them, without being timed.
+  std::vector<std::size_t> sources = ranking();
+  if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok())
+    sources.insert(sources.begin(), *entry);
+  if (sources.size() > 3) sources.resize(3);
+  for (const std::size_t i : sources) {
+    Entry& entry = entries_[i];
+    const schedule::Schedule schedule = space_->materialise(entry.candidate);
+    std::vector<BuildResult> built;
+    {
+      const PhaseClock::Scope scope(*session_->phases, Phase::Build);
+      const BuildJob job{space_->compute_text(entry.candidate), schedule::print(schedule.trace()),
+                         search::to_record(*space_, entry.candidate).text()};
+      built = session_->hardware->build({&job, 1});
+    }
+    if (built.empty() || !built.front().ok()) continue;
+    const PhaseClock::Scope scope(*session_->phases, Phase::Run);
+    const RunOnce once = session_->hardware->run_once(built.front().artifact);
+    if (!once.ok() || reference_->establish(once.outputs)) continue;
+    entry.artifact = std::move(built.front().artifact);
+    session_->hardware->set_task(reference_->data());
+    return;
+  }
+}
+
+Measurement TaskTuner::run(const BuildResult& built) {
+  const PhaseClock::Scope scope(*session_->phases, Phase::Run);
+  const double idle = session_->hardware->idle_seconds();
+  Measurement measurement;
+  double checking = 0;
+  if (!reference_->established()) {
+    const RunOnce once = session_->hardware->run_once(built.artifact);
+    checking = once.seconds;
+    if (!once.ok()) {
+      measurement = failed(once.failure, once.reason);
+    } else if (std::optional<std::string> wrong = reference_->establish(once.outputs)) {
+      measurement = failed(FailureKind::WrongResult, std::move(*wrong));
+    } else {
+      session_->hardware->set_task(reference_->data());
+    }
+  }
+  if (measurement.ok()) measurement = session_->hardware->time(built.artifact);
+  measurement.run_seconds += checking;
+  session_->phases->settle();
+  session_->phases->transfer(Phase::Run, Phase::Idle, session_->hardware->idle_seconds() - idle);
+  return measurement;
+}
+
+void TaskTuner::add(const search::Candidate& candidate, Measurement measurement, const std::string& origin,
+                    std::string artifact) {
+  if (!measurement.ok()) ++failures_[std::string(record::to_string(measurement.failure))];
+  at_.emplace(candidate, entries_.size());
+  uncommitted_.push_back(entries_.size());
+  entries_.push_back({candidate, std::move(measurement), origin, session_->options->seed, std::move(artifact), false});
+}
+
+void TaskTuner::commit() {
+  if (uncommitted_.empty()) return;
+  std::vector<search::Told> told;
+  for (const std::size_t i : uncommitted_) {
+    const Entry& entry = entries_[i];
+    told.push_back({entry.candidate, entry.measurement.ok(), entry.measurement.min_seconds});
+  }
+  strategy_->tell(told);
+  scorer_->tell(told);
+  forget_artifacts();
+  if (session_->options->store != nullptr) {
+    const std::vector<std::size_t> best = finalists();
+    std::vector<record::Record> records;
+    for (const std::size_t i : uncommitted_) {
+      records.push_back(to_record(entries_[i]));
+      if (std::ranges::find(best, i) != best.end()) records.back().trace = trace_of(entries_[i]);
+    }
+    session_->options->store->append(records);
+  }
+  uncommitted_.clear();
+}
+
+record::Record TaskTuner::to_record(const Entry& entry) const {
+  record::Record record;
+  record.task = task_->key;
+  record.definition_hash = task_->definition_hash;
+  record.target = session_->fingerprint;
+  record.temper_version = version();
+  record.candidate = search::to_record(*space_, entry.candidate);
+  record.measurement = entry.measurement;
+  record.strategy = entry.origin;
+  record.seed = entry.seed;
+  record.created_unix_ms = session_->clock->unix_milliseconds();
+  return record;
+}
+
+std::optional<std::string> TaskTuner::trace_of(const Entry& entry) const {
+  if (!entry.measurement.ok()) return std::nullopt;
+  return schedule::print(space_->materialise(entry.candidate).trace());
+}
+
+std::vector<std::size_t> TaskTuner::ranking() const {
+  std::vector<std::size_t> ranked;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].measurement.ok()) ranked.push_back(i);
+  }
+  std::ranges::stable_sort(ranked, {}, [&](std::size_t i) { return entries_[i].measurement.min_seconds; });
+  return ranked;
+}
+
+std::optional<std::size_t> TaskTuner::default_entry() const {
+  if (!default_) return std::nullopt;
+  const auto found = at_.find(*default_);
+  if (found == at_.end()) return std::nullopt;
+  return found->second;
+}
+
+void TaskTuner::forget_artifacts() {
+  std::vector<std::size_t> keep = finalists();
+  if (const std::optional<std::size_t> entry = default_entry()) keep.push_back(*entry);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (std::ranges::find(keep, i) == keep.end()) std::string().swap(entries_[i].artifact);
+  }
+}
+
+bool TaskTuner::out_of_patience() const { return session_->patience > 0 && since_gain_ >= session_->patience; }
+
+TaskProgress TaskTuner::progress() const {
+  TaskProgress progress;
+  progress.open = open() && error_.empty();
+  progress.count = task_->count;
+  progress.flops = task_->flops;
+  progress.trials = static_cast<std::int64_t>(best_by_trial_.size());
+  if (!best_by_trial_.empty()) progress.best_seconds = best_by_trial_.back();
+  if (progress.trials > kGainWindow)
+    progress.window_seconds = best_by_trial_[static_cast<std::size_t>(progress.trials - 1 - kGainWindow)];
+  return progress;
+}
+
+TaskReport TaskTuner::report() const {
+  TaskReport report;
+  report.name = task_->name;
+  report.key = task_->key.text();
+  report.count = task_->count;
+  report.trials = trials_;
+  report.resumed = resumed_;
+  report.failures = failures_;
+  report.error = error_;
+  if (index_) report.valid_candidates = index_->size();
+  if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok())
+    report.default_seconds = entries_[*entry].measurement.min_seconds;
+  std::vector<double> sampled;
+  for (const search::Candidate& candidate : sample_) {
+    const auto found = at_.find(candidate);
+    if (found != at_.end() && entries_[found->second].measurement.ok())
+      sampled.push_back(entries_[found->second].measurement.min_seconds);
+  }
+  if (!sampled.empty()) report.median_random_seconds = measure::median(sampled);
+  const std::optional<std::size_t> best = winner();
+  if (!best) return report;
+  const Entry& entry = entries_[*best];
+  report.best_seconds = entry.measurement.min_seconds;
+  if (task_->flops > 0) report.gflops = task_->flops / entry.measurement.min_seconds * 1e-9;
+  const record::CandidateRecord candidate = search::to_record(*space_, entry.candidate);
+  report.best_candidate = candidate.text();
+  report.default_kept = entry.candidate == *default_;
+  if (session_->options->store == nullptr) return report;
+  for (const record::Record& record : session_->options->store->all(task_->key, session_->fingerprint)) {
+    if (record.candidate == candidate) report.record_id = record.id;
+  }
+  return report;
+}
+
+void TaskTuner::emit(Event::Kind kind) const {
+  if (!session_->options->progress) return;
+  const double elapsed = session_->phases->elapsed();
+  Event event;
+  event.kind = kind;
+  event.task = number_;
+  event.tasks = session_->tasks;
+  event.name = task_->name;
+  event.task_trials = trials_;
+  event.trials = session_->budget.spent_trials();
+  event.trials_left = session_->budget.trials_left();
+  event.seconds_left = session_->budget.seconds_left(elapsed);
+  if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok())
+    event.default_seconds = entries_[*entry].measurement.min_seconds;
+  const std::vector<std::size_t> ranked = ranking();
+  if (!ranked.empty()) event.best_seconds = entries_[ranked.front()].measurement.min_seconds;
+  session_->options->progress(event);
+}
+
+}  // namespace temper::tune

@@ -1,0 +1,111 @@
+// The search of one task: resume, default, batches, race.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "temper/search/enumeration.h"
+#include "temper/search/strategy.h"
+#include "temper/tune/candidate_scorer.h"
+#include "temper/tune/reference.h"
+#include "temper/tune/scheduler.h"
+#include "temper/tune/session.h"
+#include "temper/tune/task.h"
+#include "temper/tune/task_space.h"
+
+namespace temper::tune {
+
+class TaskTuner {
+ public:
+  /// Borrows both.
+  TaskTuner(const Task& task, std::size_t number, Session& session);
+
+  /// Builds the space, takes what the store knows, and measures the default unless that is known. Throws
+  /// Error{Unsupported} when there is no space, and what store and hardware test throw.
+  void begin();
+  /// Measures uniformly drawn candidates for the report's `median_random_seconds`.
+  void sample_random();
+  /// One batch of up to `count` candidates: fewer when the budget or the space ends. Everything measured is in the
+  /// store when it returns or throws.
+  void step(int count);
+  /// Times the best few and the default against each other and keeps those times.
+  void race();
+
+  /// Takes more trials: the space is not exhausted and patience has not run out.
+  bool open() const { return begun_ && !exhausted_ && !out_of_patience(); }
+  bool begun() const { return begun_; }
+  /// Why it cannot be tuned, from here on.
+  void fail(const std::string& reason) { error_ = reason; }
+  TaskProgress progress() const;
+  /// Wall-clock that `race` is expected to take.
+  double race_estimate() const;
+  TaskReport report() const;
+  void emit(Event::Kind kind) const;
+
+ private:
+  struct Entry {
+    search::Candidate candidate;
+    record::Measurement measurement;
+    std::string origin;  ///< as Record::strategy
+    std::uint64_t seed = 0;
+    std::string artifact;  ///< of the best few and the default
+    bool raced = false;    ///< in this call
+  };
+  struct Job {
+    search::Candidate candidate;
+    BuildJob build;
+  };
+
+  void resume();
+  /// Measures what is new of `batch`; false when the budget ended or a stop was requested before all were done.
+  bool measure(const std::vector<search::Candidate>& batch, const std::string& origin);
+  std::optional<Job> prepare(const search::Candidate& candidate, const std::string& origin);
+  record::Measurement run(const BuildResult& built);
+  void load_task();
+  void recover_reference();
+  void add(const search::Candidate& candidate, record::Measurement measurement, const std::string& origin,
+           std::string artifact);
+  /// Tells strategy and model what is new and stores it in one transaction.
+  void commit();
+  record::Record to_record(const Entry& entry) const;
+  std::optional<std::string> trace_of(const Entry& entry) const;
+  /// Entries that ran, fastest first.
+  std::vector<std::size_t> ranking() const;
+  std::vector<std::size_t> finalists() const;
+  bool race_once(const std::vector<std::size_t>& racers);
+  std::optional<std::size_t> winner() const;
+  std::optional<std::size_t> default_entry() const;
+  void forget_artifacts();
+  bool fits_trial() const;
+  bool out_of_patience() const;
+
+  const Task* task_;
+  std::size_t number_;
+  Session* session_;
+  std::uint64_t seed_;  ///< of this task
+
+  std::unique_ptr<TaskSpace> space_;
+  std::unique_ptr<search::SpaceIndex> index_;
+  std::unique_ptr<CandidateScorer> scorer_;
+  std::unique_ptr<search::Strategy> strategy_;
+  std::optional<search::Candidate> default_;
+  std::vector<search::Candidate> proposals_;  ///< winners of other versions: measured first
+  std::vector<search::Candidate> sample_;
+  std::optional<Reference> reference_;
+
+  std::vector<Entry> entries_;
+  search::CandidateMap<std::size_t> at_;  ///< candidate → entry
+  std::vector<std::size_t> uncommitted_;
+  std::vector<double> best_by_trial_;  ///< the best after each trial, resumed ones first; 0: nothing ran
+  std::map<std::string, std::int64_t> failures_;
+  std::int64_t trials_ = 0, resumed_ = 0, since_gain_ = 0;
+  double trial_seconds_ = 0;  ///< of one trial, lately
+  bool begun_ = false, exhausted_ = false;
+  std::string error_;
+};
+
+}  // namespace temper::tune
