@@ -28,7 +28,8 @@ FunctionEmitter::FunctionEmitter(const lower::Kernel& kernel, const EmitterConte
       forms_(kernel),
       values_(kernel.types.size(), nullptr),
       depths_(kernel.types.size(), 0),
-      never_nan_(kernel.types.size(), false) {
+      never_nan_(kernel.types.size(), false),
+      bases_(kernel.buffers.size(), nullptr) {
   llvm::FastMathFlags flags;
   flags.setAllowContract(context.contract);
   builder_.setFastMathFlags(flags);
@@ -107,7 +108,6 @@ void FunctionEmitter::emit(const lower::Phase& phase) {
 
   enter(nullptr);
   builder_.SetInsertPoint(entry);
-  find_memory();
   llvm::Instruction* branch = builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), loop, done);
 
   enter(branch);

@@ -69,7 +69,6 @@ class FunctionEmitter {
   llvm::Value* shuffle(const lower::Instr& instr);
 
   // --- memory.cpp
-  void find_memory();
   llvm::Value* load(const lower::Instr& instr);
   void store(const lower::Instr& instr);
   llvm::Value* gather(const lower::Instr& instr);
@@ -82,7 +81,6 @@ class FunctionEmitter {
   llvm::Value* partial_pointer(int buffer, const Linear& terms, std::size_t depth);
   llvm::Value* partial_sum(const Linear& terms, std::size_t depth);
   llvm::Value* times(llvm::Value* index, std::int64_t factor);
-  void annotate(llvm::Instruction* access, int buffer) const;
   std::size_t depth_of(lower::Value atom) const { return depths_[static_cast<std::size_t>(atom)]; }
   /// Sets the builder to where code of scope `depth` can be added now.
   void insert_at(std::size_t depth);
@@ -99,11 +97,7 @@ class FunctionEmitter {
   int fmas_in_block_ = 0;
   std::vector<Scope> scopes_;
 
-  struct Memory {
-    llvm::Value* base = nullptr;
-    llvm::MDNode *scope = nullptr, *others = nullptr;
-  };
-  std::vector<Memory> memory_;  ///< by buffer
+  std::vector<llvm::Value*> bases_;  ///< address of each buffer's first element, once it is known
 };
 
 }  // namespace temper::codegen

@@ -1,10 +1,7 @@
 // Addresses, loads and stores.
 #include <llvm/IR/Constants.h>
-#include <llvm/IR/MDBuilder.h>
 
 #include <bit>
-#include <map>
-#include <tuple>
 
 #include "temper/codegen/llvm/function_emitter.h"
 #include "temper/support/error.h"
@@ -14,7 +11,6 @@ namespace temper::codegen {
 using lower::Buffer;
 using lower::BufferRole;
 using lower::Instr;
-using lower::Op;
 using lower::Value;
 
 namespace {
@@ -33,54 +29,6 @@ Linear terms_up_to(const Linear& form, std::size_t depth, const DepthOf& depth_o
 
 }  // namespace
 
-/// Buffers that share bytes (slices of one argument or of scratch, reused by the planner) form one group; accesses to
-/// different groups never touch the same memory, which is said with scoped alias metadata.
-void FunctionEmitter::find_memory() {
-  const std::size_t count = kernel_.buffers.size();
-  memory_.assign(count, {});
-  std::vector<std::size_t> group(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    group[i] = i;
-    const Buffer& b = kernel_.buffers[i];
-    if (b.role == BufferRole::Stack) continue;
-    for (std::size_t j = 0; j < i; ++j) {
-      const Buffer& c = kernel_.buffers[j];
-      if (c.role != b.role || c.argument != b.argument) continue;
-      const bool overlap =
-          b.offset < c.offset + c.elements * element_bytes(c) && c.offset < b.offset + b.elements * element_bytes(b);
-      if (!overlap) continue;
-      const std::size_t from = group[i], to = group[j];
-      for (std::size_t k = 0; k <= i; ++k) {
-        if (group[k] == from) group[k] = to;
-      }
-    }
-  }
-  llvm::MDBuilder metadata(llvm_);
-  llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(function_.getName());
-  std::map<std::size_t, llvm::MDNode*> scopes;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!scopes.contains(group[i]))
-      scopes[group[i]] = metadata.createAnonymousAliasScope(domain, kernel_.buffers[i].name);
-  }
-  if (scopes.size() < 2) return;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::vector<llvm::Metadata*> others;
-    for (const auto& [other, scope] : scopes) {
-      if (other != group[i]) others.push_back(scope);
-    }
-    memory_[i].scope = llvm::MDNode::get(llvm_, {scopes[group[i]]});
-    memory_[i].others = llvm::MDNode::get(llvm_, others);
-  }
-}
-
-void FunctionEmitter::annotate(llvm::Instruction* access, int buffer) const {
-  const Memory& m = memory_[static_cast<std::size_t>(buffer)];
-  if (m.scope != nullptr) {
-    access->setMetadata(llvm::LLVMContext::MD_alias_scope, m.scope);
-    access->setMetadata(llvm::LLVMContext::MD_noalias, m.others);
-  }
-}
-
 void FunctionEmitter::insert_at(std::size_t depth) {
   if (depth + 1 < scopes_.size()) builder_.SetInsertPoint(scopes_[depth + 1].entered_by);
 }
@@ -94,8 +42,8 @@ llvm::Value* FunctionEmitter::times(llvm::Value* index, std::int64_t factor) {
 }
 
 llvm::Value* FunctionEmitter::base_pointer(int buffer) {
-  Memory& m = memory_[static_cast<std::size_t>(buffer)];
-  if (m.base != nullptr) return m.base;
+  llvm::Value*& base = bases_[static_cast<std::size_t>(buffer)];
+  if (base != nullptr) return base;
   const Buffer& b = kernel_.buffers[static_cast<std::size_t>(buffer)];
   const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
   insert_at(0);
@@ -104,7 +52,7 @@ llvm::Value* FunctionEmitter::base_pointer(int buffer) {
     builder_.SetInsertPoint(&function_.getEntryBlock(), function_.getEntryBlock().begin());
     llvm::AllocaInst* memory = builder_.CreateAlloca(bytes, nullptr, b.name);
     memory->setAlignment(llvm::Align(64));
-    return m.base = memory;
+    return base = memory;
   }
   llvm::Value* pointer = function_.getArg(1);
   if (b.role != BufferRole::Scratch) {
@@ -116,7 +64,7 @@ llvm::Value* FunctionEmitter::base_pointer(int buffer) {
   }
   if (b.offset != 0)
     pointer = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), pointer, static_cast<std::uint64_t>(b.offset));
-  return m.base = pointer;
+  return base = pointer;
 }
 
 /// Base plus all terms of scopes 0..depth, added scope by scope so that each partial address is computed once, outside
@@ -194,17 +142,12 @@ llvm::Value* FunctionEmitter::load(const Instr& i) {
   const lower::Type& t = kernel_type(i.result);
   const llvm::Align align(static_cast<std::uint64_t>(lower::bytes(t.scalar)));
   llvm::Value* pointer = address(buffer, i.args[0]);
-  if (i.args.size() == 1) {
-    llvm::LoadInst* loaded = builder_.CreateAlignedLoad(type(t), pointer, align);
-    annotate(loaded, buffer);
-    return loaded;
-  }
+  if (i.args.size() == 1) return builder_.CreateAlignedLoad(type(t), pointer, align);
   llvm::Value* mask = get(i.args[1]);
   if (t.lanes == 1) mask = builder_.CreateVectorSplat(1, mask);
   auto* vector = llvm::FixedVectorType::get(type({t.scalar, 1}), static_cast<unsigned>(t.lanes));
   llvm::CallInst* loaded =
       builder_.CreateMaskedLoad(vector, pointer, align, mask, llvm::Constant::getNullValue(vector));
-  annotate(loaded, buffer);
   return t.lanes == 1 ? builder_.CreateExtractElement(loaded, std::uint64_t{0}) : loaded;
 }
 
@@ -215,7 +158,7 @@ void FunctionEmitter::store(const Instr& i) {
   llvm::Value* pointer = address(buffer, i.args[0]);
   llvm::Value* value = get(i.args[1]);
   if (i.args.size() == 2) {
-    annotate(builder_.CreateAlignedStore(value, pointer, align), buffer);
+    builder_.CreateAlignedStore(value, pointer, align);
     return;
   }
   llvm::Value* mask = get(i.args[2]);
@@ -223,7 +166,7 @@ void FunctionEmitter::store(const Instr& i) {
     mask = builder_.CreateVectorSplat(1, mask);
     value = builder_.CreateVectorSplat(1, value);
   }
-  annotate(builder_.CreateMaskedStore(value, pointer, align, mask), buffer);
+  builder_.CreateMaskedStore(value, pointer, align, mask);
 }
 
 llvm::Value* FunctionEmitter::gather(const Instr& i) {
@@ -233,10 +176,7 @@ llvm::Value* FunctionEmitter::gather(const Instr& i) {
   const llvm::Align align(static_cast<std::uint64_t>(lower::bytes(t.scalar)));
   llvm::Value* pointers = addresses(buffer, i.args[0]);
   llvm::Value* mask = i.args.size() > 1 ? get(i.args[1]) : nullptr;
-  llvm::CallInst* loaded =
-      builder_.CreateMaskedGather(type(t), pointers, align, mask, llvm::Constant::getNullValue(type(t)));
-  annotate(loaded, buffer);
-  return loaded;
+  return builder_.CreateMaskedGather(type(t), pointers, align, mask, llvm::Constant::getNullValue(type(t)));
 }
 
 void FunctionEmitter::scatter(const Instr& i) {
@@ -247,7 +187,7 @@ void FunctionEmitter::scatter(const Instr& i) {
   llvm::Value* pointers = addresses(buffer, i.args[0]);
   llvm::Value* value = get(i.args[1]);
   llvm::Value* mask = i.args.size() > 2 ? get(i.args[2]) : nullptr;
-  annotate(builder_.CreateMaskedScatter(value, pointers, align, mask), buffer);
+  builder_.CreateMaskedScatter(value, pointers, align, mask);
 }
 
 void FunctionEmitter::prefetch(const Instr& i) {
