@@ -233,6 +233,36 @@ std::optional<std::vector<Condition>> to_conditions(const ir::Expr& expr, const 
   }
 }
 
+std::vector<Condition> implied_conditions(const ir::Expr& expr, bool truth, const AxisValue& value, VarSpace& vars) {
+  using ir::BinaryOp;
+  if (expr->kind == ir::ExprKind::Unary && expr->unary == ir::UnaryOp::Not)
+    return implied_conditions(expr->args[0], !truth, value, vars);
+  if (expr->kind != ir::ExprKind::Binary) return {};
+  const BinaryOp op = expr->binary;
+  if (op == BinaryOp::And || op == BinaryOp::Or) {
+    if ((op == BinaryOp::And) != truth) return {};
+    std::vector<Condition> out = implied_conditions(expr->args[0], truth, value, vars);
+    for (Condition& condition : implied_conditions(expr->args[1], truth, value, vars))
+      out.push_back(std::move(condition));
+    return out;
+  }
+  if (op < BinaryOp::Lt || op > BinaryOp::Ne || expr->args[0].dtype() != ir::DType::I64) return {};
+  const auto a = to_affine(expr->args[0], value, vars);
+  if (!a) return {};
+  const auto b = to_affine(expr->args[1], value, vars);
+  if (!b) return {};
+  const Affine up = *b - *a, down = *a - *b;
+  switch (op) {
+    case BinaryOp::Lt: return {truth ? Condition{up - Affine(1), false} : Condition{down, false}};
+    case BinaryOp::Le: return {truth ? Condition{up, false} : Condition{down - Affine(1), false}};
+    case BinaryOp::Gt: return {truth ? Condition{down - Affine(1), false} : Condition{up, false}};
+    case BinaryOp::Ge: return {truth ? Condition{down, false} : Condition{up - Affine(1), false}};
+    default: break;
+  }
+  if ((op == BinaryOp::Eq) == truth) return {Condition{up, true}};
+  return {};
+}
+
 std::optional<bool> decide(const Condition& condition, const VarSpace& vars) {
   const Interval r = vars.range(condition.form);
   if (condition.equality) {

@@ -105,6 +105,9 @@ std::optional<Affine> to_affine(const ir::Expr& expr, const AxisValue& value, Va
 /// Splits a boolean expression into affine conditions joined by "and"; nothing when some part is not of that form.
 std::optional<std::vector<Condition>> to_conditions(const ir::Expr& expr, const AxisValue& value, VarSpace& vars);
 
+/// Conditions that hold whenever `expr` has the value `truth`. Parts that are not affine contribute nothing.
+std::vector<Condition> implied_conditions(const ir::Expr& expr, bool truth, const AxisValue& value, VarSpace& vars);
+
 /// Truth of a condition over all values of its variables: true, false, or nothing when it varies.
 std::optional<bool> decide(const Condition& condition, const VarSpace& vars);
 

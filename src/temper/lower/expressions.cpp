@@ -126,10 +126,10 @@ Value Lowering::evaluate_binary(const ir::ExprNode& node, const Mask& mask) {
 }
 
 Value Lowering::evaluate_select(const ir::ExprNode& node, const Mask& mask) {
+  // The branch that is not taken may index outside, so what an index condition implies masks its loads.
   Mask then_mask = mask, else_mask = mask;
   const auto conditions = analysis::to_conditions(node.args[0], axis_lookup(), vars_);
   if (conditions) {
-    // An index condition: the branch that is not taken may index outside, so its loads are masked off.
     bool always = true, never = false;
     for (Condition condition : *conditions) {
       condition.form = fold(condition.form);
@@ -139,12 +139,10 @@ Value Lowering::evaluate_select(const ir::ExprNode& node, const Mask& mask) {
     }
     if (always) return evaluate(node.args[1], mask);
     if (never) return evaluate(node.args[2], mask);
-    for (const Condition& condition : *conditions) narrow(then_mask, condition);
-    if (conditions->size() == 1) {
-      Mask only;
-      narrow(only, conditions->front());
-      if (only.uniform != kNoValue) narrow(else_mask, emit_.logical_not(only.uniform));
-      if (only.lanes != kNoValue) narrow(else_mask, emit_.logical_not(only.lanes));
+  }
+  for (const bool branch : {true, false}) {
+    for (const Condition& condition : analysis::implied_conditions(node.args[0], branch, axis_lookup(), vars_)) {
+      if (!narrow(branch ? then_mask : else_mask, condition)) return evaluate(node.args[branch ? 2 : 1], mask);
     }
   }
   const Value condition = boolean(evaluate(node.args[0], mask));

@@ -251,10 +251,12 @@ void Lowering::counted_loop(Value begin, Value end, Var var, const std::vector<n
   } else {
     bindings_[static_cast<std::size_t>(var)] = {Binding::Kind::Dynamic, 0, control.induction};
   }
+  const std::vector<Carried::Place> unwritten = unwritten_by({&body});
   block(body);
   control.yields = current(carried);
   loads_.pop_back();
   emit_.close();
+  forget(unwritten);
   for (const Carried& c : carried) control.results.push_back(emit_.define(emit_.type(c.value)));
   const std::vector<Value> results = control.results;
   emit_.append(std::move(instr));
@@ -264,6 +266,10 @@ void Lowering::counted_loop(Value begin, Value end, Var var, const std::vector<n
 void Lowering::node(const nest::FusedLoop& loop) {
   std::int64_t extent = 1;
   for (const auto& component : loop.components) extent *= component.extent;
+  if (extent == 1) {
+    bind_components(loop, kNoValue);
+    return block(loop.body);
+  }
   counted_loop(emit_.const_int(0), emit_.const_int(extent), -1, loop.body, &loop);
 }
 
@@ -290,6 +296,7 @@ void Lowering::branch_from(const nest::Branch& branch, std::size_t index) {
   std::vector<const std::vector<nest::Node>*> bodies;
   for (std::size_t i = index; i < branch.segments.size(); ++i) bodies.push_back(&branch.segments[i].body);
   const std::vector<Carried> carried = carried_by(bodies);
+  const std::vector<Carried::Place> unwritten = unwritten_by(bodies);
   std::vector<Value> before;
   for (const Carried& c : carried) before.push_back(c.value);
   Instr instr;
@@ -305,12 +312,14 @@ void Lowering::branch_from(const nest::Branch& branch, std::size_t index) {
   loads_.pop_back();
   emit_.close();
   replace(carried, before);
+  forget(unwritten);
   emit_.open(control.else_body);
   loads_.emplace_back();
   branch_from(branch, index + 1);
   control.else_yields = current(carried);
   loads_.pop_back();
   emit_.close();
+  forget(unwritten);
   for (const Carried& c : carried) control.results.push_back(emit_.define(emit_.type(c.value)));
   const std::vector<Value> results = control.results;
   emit_.append(std::move(instr));

@@ -76,6 +76,10 @@ class Lowering {
   };
   /// The distinct values of register storages that are live outside `bodies` and written inside.
   std::vector<Carried> carried_by(const std::vector<const std::vector<nest::Node>*>& bodies) const;
+  /// Elements of live register storages that hold nothing yet and are written inside `bodies`. What a loop or a branch
+  /// writes there is gone after it.
+  std::vector<Carried::Place> unwritten_by(const std::vector<const std::vector<nest::Node>*>& bodies) const;
+  void forget(const std::vector<Carried::Place>& places);
   void replace(const std::vector<Carried>& carried, const std::vector<Value>& with);
   std::vector<Value> current(const std::vector<Carried>& carried) const;
   Value read_register(int storage, int component, const std::vector<std::int64_t>& elements);

@@ -54,6 +54,28 @@ std::vector<Lowering::Carried> Lowering::carried_by(const std::vector<const std:
   return out;
 }
 
+std::vector<Lowering::Carried::Place> Lowering::unwritten_by(
+    const std::vector<const std::vector<nest::Node>*>& bodies) const {
+  std::set<int> written, allocated;
+  for (const auto* body : bodies) scan(program_, *body, written, allocated);
+  std::vector<Carried::Place> out;
+  for (int storage : written) {
+    if (allocated.count(storage) > 0) continue;
+    const auto& components = registers_[static_cast<std::size_t>(storage)];
+    for (std::size_t c = 0; c < components.size(); ++c) {
+      for (std::size_t e = 0; e < components[c].size(); ++e) {
+        if (components[c][e].value == kNoValue) out.push_back({storage, c, e, Slot::kScalar, 0});
+      }
+    }
+  }
+  return out;
+}
+
+void Lowering::forget(const std::vector<Carried::Place>& places) {
+  for (const auto& place : places)
+    registers_[static_cast<std::size_t>(place.storage)][place.component][place.element] = {};
+}
+
 void Lowering::replace(const std::vector<Carried>& carried, const std::vector<Value>& with) {
   for (std::size_t i = 0; i < carried.size(); ++i) {
     for (const auto& place : carried[i].places) {

@@ -263,6 +263,8 @@ bool Builder::bound_reduce_loop(StageState& state, int iter, Loop& node) {
   if (static_cast<std::size_t>(iter) >= state.axis_count() + state.schedule->definition->reduce_axes.size())
     return true;
   const std::vector<Range> ranges = state.axis_ranges();
+  const bool in_lanes = state.vector_iter >= 0 && state.bound[static_cast<std::size_t>(state.vector_iter)];
+  const Var lanes = in_lanes ? state.value[static_cast<std::size_t>(state.vector_iter)].terms.front().var : -1;
   for (std::size_t c = 0; c < forms.conditions.size(); ++c) {
     const Condition& condition = forms.conditions[c];
     if (condition.equality || state.discharged[c]) continue;
@@ -272,6 +274,8 @@ bool Builder::bound_reduce_loop(StageState& state, int iter, Loop& node) {
     if (box.extent != 1 || a == 0) continue;
     const Affine rest = box.base - Affine::of(node.var, a);
     if (program_.vars.depends_on(rest, node.var)) continue;
+    // A bound is one for all lanes; a condition that differs between them stays a mask.
+    if (lanes >= 0 && program_.vars.depends_on(rest, lanes)) continue;
     state.discharged[c] = 1;
     if (a > 0) {
       Bound bound{rest * -1, a};

@@ -77,6 +77,11 @@ void Builder::attached(StageState& state, std::size_t depth, int iter, std::vect
   bool any = false;
   for (int s : order_) any = any || here(schedule_[s].store) || here(schedule_[s].compute);
   if (!any) return;
+  if (state.vector_iter >= 0 && state.bound[static_cast<std::size_t>(state.vector_iter)]) {
+    throw ScheduleError("AtVectorLoop", "a stage is computed or stored inside a vectorised loop", schedule_,
+                        state.stage, iter, "choose a loop outside '" +
+                            state.schedule->iters[static_cast<std::size_t>(state.vector_iter)].name + "'");
+  }
   std::vector<std::vector<Range>> boxes = scope_boxes(state, depth);
   const auto clamp_needed = [&](int s) {
     std::vector<char> clamped;

@@ -89,7 +89,9 @@ int Schedule::add_stage(ir::StagePtr definition) {
 }
 
 void Schedule::redefine(int stage, ir::StagePtr definition, int except) {
-  StageMap changed{{(*this)[stage].definition.get(), definition}};
+  // Replaced definitions stay alive until the end, so that no new one takes the address of an old one.
+  std::vector<ir::StagePtr> replaced{(*this)[stage].definition};
+  StageMap changed{{replaced.front().get(), definition}};
   edit(stage).definition = std::move(definition);
   // Readers of a redefined stage are redefined in turn, in topological order: definitions are immutable.
   for (bool again = true; again;) {
@@ -98,6 +100,7 @@ void Schedule::redefine(int stage, ir::StagePtr definition, int except) {
       if (static_cast<int>(i) == except) continue;
       if (ir::StagePtr now = redirected(stages_[i].definition, changed)) {
         changed[stages_[i].definition.get()] = now;
+        replaced.push_back(stages_[i].definition);
         stages_[i].definition = std::move(now);
         again = true;
       }
