@@ -211,6 +211,7 @@ void Lowering::store(int storage, int component, const std::vector<Affine>& inde
   const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
   const ir::DType dtype =
       program_.stages[static_cast<std::size_t>(s.stage)]->dtypes[static_cast<std::size_t>(component)];
+  const Value plain = value;
   value = stored(value, dtype);
   const int buffer = buffer_of(storage, component);
   const Affine offset = flat_offset(storage, index);
@@ -231,6 +232,13 @@ void Lowering::store(int storage, int component, const std::vector<Affine>& inde
     const Affine rest = offset - Affine::of(lanes_.var, step);
     if (step == 1 && !lane_dependent(rest)) {
       emit_.store(buffer, materialise(rest), value, access_lanes(mask));
+      if (mask.uniform == kNoValue && access_lanes(mask) == kNoValue) {
+        // Whoever reads the elements back in this block gets the value itself.
+        Affine variable = rest;
+        variable.constant = 0;
+        const Value base = variable.is_constant() ? kNoValue : materialise(variable);
+        loads_.back()[{storage, component, base, rest.constant, lanes_.width, kNoValue}] = emit_.widen(plain, lanes_.width);
+      }
     } else {
       emit_.scatter(buffer, materialise_lanes(offset), value, access_lanes(mask));
     }

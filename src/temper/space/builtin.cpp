@@ -7,27 +7,32 @@ namespace temper::space {
 
 namespace {
 
+using Apply = std::function<void(schedule::Schedule&, Knobs&)>;
+
 template <std::optional<TilePlan> (*Plan)(const SingleReduction&)>
-Template tile_template(std::string name) {
-  return {std::move(name),
-          [](const ir::Compute& compute, const target::Target&) {
-            const auto r = single_reduction(compute);
-            return r && Plan(*r);
-          },
-          [](schedule::Schedule& s, Knobs& knobs, const target::Target& target) {
-            const auto r = single_reduction(s.definition());
-            apply_tile(s, knobs, target, *r, *Plan(*r));
-          }};
+Apply tile(const ir::Compute& compute, const target::Target& target) {
+  const std::optional<SingleReduction> reduction = single_reduction(compute);
+  if (!reduction) return nullptr;
+  const std::optional<TilePlan> plan = Plan(*reduction);
+  if (!plan) return nullptr;
+  return [r = *reduction, p = *plan, target](schedule::Schedule& s, Knobs& knobs) { apply_tile(s, knobs, target, r, p); };
+}
+
+Apply rows(const ir::Compute& compute, const target::Target& target) {
+  const std::optional<RowReductions> reductions = row_reductions(compute);
+  if (!reductions) return nullptr;
+  return [r = *reductions, target](schedule::Schedule& s, Knobs& knobs) { apply_rows(s, knobs, target, r); };
+}
+
+Apply generic(const ir::Compute&, const target::Target& target) {
+  return [target](schedule::Schedule& s, Knobs& knobs) { apply_generic(s, knobs, target); };
 }
 
 const std::vector<Template>& table() {
   static const std::vector<Template> kTable = {
-      tile_template<channels_plan>("channels"),
-      tile_template<pixels_plan>("pixels"),
-      tile_template<window_plan>("window"),
-      {"rows", [](const ir::Compute& compute, const target::Target&) { return row_reductions(compute).has_value(); },
-       [](schedule::Schedule& s, Knobs& knobs, const target::Target& target) { apply_rows(s, knobs, target, *row_reductions(s.definition())); }},
-      {"generic", [](const ir::Compute&, const target::Target&) { return true; }, apply_generic},
+      {"channels", {}, {}, tile<channels_plan>}, {"pixels", {}, {}, tile<pixels_plan>},
+      {"window", {}, {}, tile<window_plan>},     {"rows", {}, {}, rows},
+      {"generic", {}, {}, generic},
   };
   return kTable;
 }

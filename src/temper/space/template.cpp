@@ -32,18 +32,27 @@ void Knobs::require(const std::string& name, std::vector<std::string> knobs,
 ScheduleSpace::ScheduleSpace(ir::Compute compute, target::Target target, std::span<const Template> templates)
     : compute_(std::move(compute)), target_(std::move(target)) {
   for (const Template& candidate : templates) {
-    if (!candidate.applies(compute_, target_)) continue;
+    std::function<void(schedule::Schedule&, Knobs&)> apply;
+    if (candidate.specialise) {
+      apply = candidate.specialise(compute_, target_);
+      if (!apply) continue;
+    } else {
+      if (!candidate.applies(compute_, target_)) continue;
+      apply = [general = candidate.apply, machine = target_](schedule::Schedule& s, Knobs& knobs) {
+        general(s, knobs, machine);
+      };
+    }
     search::Design design;
     design.name = candidate.name;
     Knobs knobs;
     knobs.design_ = &design;
     schedule::Schedule schedule(compute_);
-    candidate.apply(schedule, knobs, target_);
-    templates_.push_back(candidate);
+    apply(schedule, knobs);
+    apply_.push_back(std::move(apply));
     designs_.push_back(std::move(design));
     defaults_.push_back(std::move(knobs.defaults_));
   }
-  if (templates_.empty()) {
+  if (designs_.empty()) {
     throw Error(ErrorCode::Unsupported, "no template applies to this definition",
                 "output " + compute_.outputs.front()->name, "register a template for it");
   }
@@ -56,7 +65,7 @@ schedule::Schedule ScheduleSpace::materialise(const search::Candidate& candidate
   knobs.declared_ = &designs_[design];
   knobs.values_ = &values;
   schedule::Schedule schedule(compute_);
-  templates_[design].apply(schedule, knobs, target_);
+  apply_[design](schedule, knobs);
   return schedule;
 }
 

@@ -50,6 +50,9 @@ struct Template {
   /// Whether the template can schedule this definition.
   std::function<bool(const ir::Compute&, const target::Target&)> applies;
   std::function<void(schedule::Schedule&, Knobs&, const target::Target&)> apply;
+  /// Instead of the two above, for templates that analyse the definition: runs once for a space and returns what schedules
+  /// each candidate, or nothing when the template does not apply.
+  std::function<std::function<void(schedule::Schedule&, Knobs&)>(const ir::Compute&, const target::Target&)> specialise;
 };
 
 /// The templates that ship with Temper, most specific first; the last one applies to everything.
@@ -72,7 +75,7 @@ class ScheduleSpace : public search::Space {
  private:
   ir::Compute compute_;
   target::Target target_;
-  std::vector<Template> templates_;  ///< of the designs, same order
+  std::vector<std::function<void(schedule::Schedule&, Knobs&)>> apply_;  ///< of the designs, same order
   std::vector<search::Design> designs_;
   std::vector<std::vector<std::int64_t>> defaults_;
 };

@@ -225,7 +225,7 @@ llvm::Value* FunctionEmitter::floor_divide(const Instr& i, bool quotient) {
 }
 
 /// The x86 instructions return their second operand when either is NaN, so one that is known not to be NaN goes first
-/// and a single instruction is exact. Otherwise LLVM adds a comparison.
+/// and a single instruction is exact.
 llvm::Value* FunctionEmitter::minimum_maximum(const Instr& i) {
   const lower::Type& t = kernel_type(i.result);
   const bool is_min = i.op == Op::Min;
@@ -244,11 +244,11 @@ llvm::Value* FunctionEmitter::minimum_maximum(const Instr& i) {
     llvm::Value* condition = is_min ? builder_.CreateFCmpOLT(a, b) : builder_.CreateFCmpOGT(a, b);
     return builder_.CreateSelect(condition, a, b);
   }
-  const llvm::IRBuilder<>::FastMathFlagGuard guard(builder_);
-  llvm::FastMathFlags flags;
-  flags.setNoSignedZeros();
-  builder_.setFastMathFlags(flags);
-  return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, a, b);
+  // A NaN in `a` comes out of the instruction; one in `b` is put back. In a reduction `a` is the running value, so the
+  // comparison of `b` with itself stays off the chain that the iterations wait for.
+  llvm::Value* condition = is_min ? builder_.CreateFCmpOLT(b, a) : builder_.CreateFCmpOGT(b, a);
+  llvm::Value* extreme = builder_.CreateSelect(condition, b, a);
+  return builder_.CreateSelect(builder_.CreateFCmpUNO(b, b), b, extreme);
 }
 
 llvm::Value* FunctionEmitter::select(const Instr& i) {
