@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kFinalists = 4;
 constexpr int kRounds = 16;
 /// A race may put a candidate behind others that did not take part; then these race too.
-constexpr int kMostRaces = 3;
+constexpr int kMostRaces = 8;
 /// What one sample takes at least, calls and preparation included.
 constexpr double kSampleSeconds = 3e-3;
 
@@ -41,7 +41,9 @@ void TaskTuner::race() {
   for (int attempt = 0; attempt < kMostRaces; ++attempt) {
     std::vector<std::size_t> racers = finalists();
     const std::optional<std::size_t> untuned = default_entry();
-    if (racers.empty() || (racers.size() == 1 && untuned && racers.front() == *untuned)) break;
+    const bool unsteady = untuned && entries_[*untuned].measurement.failure == record::FailureKind::Unstable;
+    if (unsteady) racers.push_back(*untuned);
+    if (racers.empty() || (racers.size() == 1 && untuned && racers.front() == *untuned && !unsteady)) break;
     const bool settled = entries_[racers.front()].raced;
     const bool nothing_new = trials_ == 0 && std::ranges::all_of(racers, [&](std::size_t i) {
                                return entries_[i].measurement.repeats >= kRounds;
@@ -95,6 +97,8 @@ bool TaskTuner::race_once(const std::vector<std::size_t>& racers) {
       entry.measurement.min_seconds = measure::minimum(result.samples[i]);
       entry.measurement.median_seconds = measure::median(result.samples[i]);
       entry.measurement.repeats = static_cast<int>(result.samples[i].size());
+      entry.measurement.failure = record::FailureKind::None;  // of a default whose time could not be trusted before
+      entry.measurement.reason.clear();
       entry.raced = true;
       records.push_back(to_record(entry));
       records.back().trace = trace_of(entry);

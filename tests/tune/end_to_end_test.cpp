@@ -1,0 +1,90 @@
+// The whole loop with real builders and runners on a tiny product.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "sample_task.h"
+#include "temper/measure/measurer.h"
+#include "temper/store/sqlite_store.h"
+#include "temper/tune/lookup.h"
+#include "temper/tune/processes.h"
+#include "temper/tune/tune.h"
+#include "temper/tune/verdict.h"
+
+namespace temper::tune {
+namespace {
+
+using testing::sample_task;
+using testing::sample_templates;
+
+/// Failures that the code is to blame for; a busy machine may make any time untrustworthy.
+std::int64_t faults(const TaskReport& report) {
+  std::int64_t count = 0;
+  for (const auto& [kind, number] : report.failures) count += kind == "unstable" ? 0 : number;
+  return count;
+}
+
+class EndToEnd : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!target_.has("avx2") || !target_.has("fma")) GTEST_SKIP() << "code is generated for AVX2 and FMA";
+    hardware_ = start_processes(target_, 1, options_.cancellation, clock_, TEMPER_BIN_DIR);
+    options_.hardware = hardware_.get();
+    options_.templates = templates_;
+    options_.target = target_;
+    options_.store = store_.get();
+    options_.trials = 6;
+    options_.batch = 3;
+  }
+
+  target::Target target_ = target::detect();
+  SystemClock clock_;
+  std::vector<space::Template> templates_ = sample_templates();
+  std::unique_ptr<store::Store> store_ = store::open_in_memory();
+  std::unique_ptr<HardwareTest> hardware_;
+  Options options_;
+};
+
+TEST_F(EndToEnd, TunesStoresAndLooksUp) {
+  const Task task = sample_task("product", 1, 12);
+  const Report report = tune(std::span(&task, 1), options_);
+  const TaskReport& told = report.tasks.front();
+  EXPECT_EQ(told.error, "");
+  EXPECT_EQ(told.trials, 6);
+  EXPECT_EQ(faults(told), 0);
+  EXPECT_GT(told.default_seconds, 0);
+  EXPECT_GT(told.best_seconds, 0);
+  EXPECT_NEAR(report.phases.total(), report.wall_seconds, 1e-6);
+  EXPECT_GT(report.phases.build, 0);
+  EXPECT_GT(report.phases.run, 0);
+
+  const std::optional<record::Record> record = best(*store_, task, target_);
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ(record->candidate.text(), told.best_candidate);
+  const Built built = artifact_for(store_.get(), task, target_, Mode::Cached, templates_);
+  EXPECT_EQ(built.record->id, told.record_id);
+  EXPECT_GT(built.artifact.bytes.size(), 0U);
+  EXPECT_FALSE(artifact_for(store_.get(), task, target_, Mode::Off, templates_).record.has_value());
+}
+
+TEST_F(EndToEnd, ATaskIsTakenUpAgain) {
+  const Task task = sample_task("product", 1, 12);
+  tune(std::span(&task, 1), options_);
+  const Report report = tune(std::span(&task, 1), options_);
+  EXPECT_EQ(report.tasks.front().resumed, 6);
+  EXPECT_EQ(report.tasks.front().trials, 6);
+  EXPECT_EQ(faults(report.tasks.front()), 0);
+}
+
+TEST_F(EndToEnd, AStopBeforeTheFirstMeasurementLeavesNothing) {
+  options_.cancellation.request();
+  const Task task = sample_task("product", 1, 12);
+  const Report report = tune(std::span(&task, 1), options_);
+  EXPECT_TRUE(report.cancelled);
+  EXPECT_EQ(report.trials, 0);
+  EXPECT_TRUE(store_->tasks().empty());
+}
+
+}  // namespace
+}  // namespace temper::tune

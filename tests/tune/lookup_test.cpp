@@ -1,0 +1,124 @@
+#include "temper/tune/lookup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "sample_task.h"
+#include "temper/schedule/trace.h"
+#include "temper/store/sqlite_store.h"
+#include "temper/support/error.h"
+#include "temper/tune/verdict.h"
+#include "temper/tune/version.h"
+
+namespace temper::tune {
+namespace {
+
+using testing::sample_target;
+using testing::sample_task;
+using testing::sample_templates;
+
+class LookupTest : public ::testing::Test {
+ protected:
+  record::Record record(std::int64_t m, double seconds, const std::string& origin = "evolutionary") const {
+    record::Record r;
+    r.task = task_.key;
+    r.target = target::fingerprint(sample_target());
+    r.definition_hash = task_.definition_hash;
+    r.temper_version = version();
+    r.candidate = {"tiled", {{"m", m}, {"n", 2}, {"k", 2}, {"bad", 0}}};
+    r.measurement.min_seconds = r.measurement.median_seconds = seconds;
+    r.strategy = origin;
+    return r;
+  }
+  void add(const record::Record& r) { store_->append(std::span(&r, 1)); }
+  LookedUp find(const store::Store* store) { return schedule_for(store, task_, sample_target(), templates_); }
+
+  Task task_ = sample_task();
+  std::vector<space::Template> templates_ = sample_templates();
+  std::unique_ptr<store::Store> store_ = store::open_in_memory();
+};
+
+TEST_F(LookupTest, AMissGivesTheDefault) {
+  EXPECT_FALSE(best(*store_, task_, sample_target()).has_value());
+  for (const store::Store* store :
+       {static_cast<const store::Store*>(nullptr), static_cast<const store::Store*>(store_.get())}) {
+    const LookedUp found = find(store);
+    EXPECT_FALSE(found.record.has_value());
+    EXPECT_EQ(schedule::print(found.schedule.trace()), "split C m 1 peel\nsplit C n 1 peel\nsplit C k 1 peel\n");
+  }
+}
+
+TEST_F(LookupTest, TheFastestRecordIsMaterialised) {
+  add(record(2, 2e-3));
+  add(record(4, 1e-3));
+  const LookedUp found = find(store_.get());
+  ASSERT_TRUE(found.record.has_value());
+  EXPECT_EQ(found.record->candidate, record(4, 0).candidate);
+  EXPECT_THAT(schedule::print(found.schedule.trace()), ::testing::HasSubstr("split C m 4 peel"));
+  EXPECT_EQ(found.compute, &task_.compute);
+}
+
+TEST_F(LookupTest, ATraceReplaysWithoutItsTemplate) {
+  record::Record r = record(4, 1e-3);
+  r.candidate.design = "gone";
+  r.trace = "split C n 4 peel\n";
+  add(r);
+  EXPECT_EQ(schedule::print(find(store_.get()).schedule.trace()), *r.trace);
+}
+
+TEST_F(LookupTest, TheDefaultWinsAgainstWhatIsOnlyLuckier) {
+  add(record(1, 1e-3, kDefaultOrigin));
+  add(record(4, 0.995e-3));
+  EXPECT_EQ(best(*store_, task_, sample_target())->strategy, kDefaultOrigin);
+  add(record(2, 0.9e-3));
+  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, record(2, 0).candidate);
+}
+
+TEST_F(LookupTest, ARecordThatCannotBeBuiltIsPassedOverAndNamed) {
+  record::Record broken = record(8, 0.1e-3);
+  broken.trace = "split C nowhere 4 peel\n";
+  add(broken);
+  add(record(4, 1e-3));
+  const LookedUp found = find(store_.get());
+  EXPECT_EQ(found.record->candidate, record(4, 0).candidate);
+  EXPECT_THAT(found.note, ::testing::HasSubstr("is passed over"));
+}
+
+TEST_F(LookupTest, OtherDefinitionsNeverCountAndOtherVersionsComeLast) {
+  record::Record other = record(8, 0.1e-3);
+  other.definition_hash ^= 1;
+  add(other);
+  EXPECT_FALSE(best(*store_, task_, sample_target()).has_value());
+  record::Record old = record(2, 0.2e-3);
+  old.temper_version = "0.0.1";
+  add(old);
+  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, old.candidate);
+  add(record(4, 1e-3));
+  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, record(4, 0).candidate);
+}
+
+TEST_F(LookupTest, AnAlternativeIsScheduledByItsOwnDefinition) {
+  task_.alternatives.push_back({"swapped", testing::product(8, 8, 8)});
+  record::Record r = record(4, 1e-3);
+  r.candidate.design = "swapped/tiled";
+  add(r);
+  EXPECT_EQ(find(store_.get()).compute, &task_.alternatives.front().compute);
+}
+
+TEST_F(LookupTest, TheEnvironmentSaysWhetherRecordsAreUsed) {
+  const auto mode = [](const char* text) {
+    setenv("TEMPER_TUNE", text, 1);
+    return mode_from_environment();
+  };
+  EXPECT_EQ(mode("off"), Mode::Off);
+  EXPECT_EQ(mode("on"), Mode::On);
+  EXPECT_EQ(mode("cached"), Mode::Cached);
+  EXPECT_THROW(mode("sometimes"), Error);
+  unsetenv("TEMPER_TUNE");
+  EXPECT_EQ(mode_from_environment(), Mode::Cached);
+}
+
+}  // namespace
+}  // namespace temper::tune

@@ -1,0 +1,402 @@
+#include "temper/tune/tune.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "fake_hardware.h"
+#include "sample_task.h"
+#include "temper/store/sqlite_store.h"
+#include "temper/tune/verdict.h"
+#include "temper/tune/version.h"
+
+namespace temper::tune {
+namespace {
+
+using record::FailureKind;
+using testing::FakeHardware;
+using testing::Fate;
+using testing::kSampleCandidates;
+using testing::sample_target;
+using testing::sample_task;
+using testing::sample_templates;
+
+std::int64_t knob(const record::CandidateRecord& candidate, const std::string& name) {
+  for (const auto& [knob_name, value] : candidate.knobs) {
+    if (knob_name == name) return value;
+  }
+  return 0;
+}
+
+/// Fastest at m = 4, n = 8, k = 2; the default (1, 1, 1) is slow.
+Fate landscape(const record::CandidateRecord& c) {
+  const auto far = [&](const char* name, std::int64_t best) {
+    return std::abs(std::log2(static_cast<double>(knob(c, name))) - std::log2(static_cast<double>(best)));
+  };
+  return {.seconds = 1e-3 * (1 + far("m", 4) + far("n", 8) + 0.3 * far("k", 2))};
+}
+
+class TuneTest : public ::testing::Test {
+ protected:
+  explicit TuneTest() { use(landscape); }
+
+  void use(testing::Table table) {
+    hardware_ = std::make_unique<FakeHardware>(task_.compute, std::move(table));
+    hardware_->clock = &clock_;
+  }
+  Options options() {
+    Options options;
+    options.templates = templates_;
+    options.target = sample_target();
+    options.hardware = hardware_.get();
+    options.clock = &clock_;
+    options.store = store_.get();
+    options.batch = 8;
+    options.trials = 24;
+    return options;
+  }
+  Report run(const Options& options) { return tune(std::span(&task_, 1), options); }
+  std::vector<record::Record> stored() const { return store_->all(task_.key, target::fingerprint(sample_target())); }
+
+  Task task_ = sample_task();
+  std::vector<space::Template> templates_ = sample_templates();
+  ManualClock clock_;
+  std::unique_ptr<store::Store> store_ = store::open_in_memory();
+  std::unique_ptr<FakeHardware> hardware_;
+};
+
+TEST_F(TuneTest, FindsTheBestAndReportsIt) {
+  const Report report = run(options());
+  ASSERT_EQ(report.tasks.size(), 1U);
+  const TaskReport& task = report.tasks.front();
+  EXPECT_EQ(task.error, "");
+  EXPECT_EQ(task.key, task_.key.text());
+  EXPECT_EQ(task.trials, 24);
+  EXPECT_EQ(report.trials, 24);
+  EXPECT_EQ(task.valid_candidates, static_cast<std::uint64_t>(kSampleCandidates));
+  EXPECT_DOUBLE_EQ(task.default_seconds, landscape({"tiled", {{"m", 1}, {"n", 1}, {"k", 1}}}).seconds);
+  EXPECT_LT(task.best_seconds, task.default_seconds);
+  EXPECT_FALSE(task.default_kept);
+  EXPECT_DOUBLE_EQ(task.gflops, task_.flops / task.best_seconds * 1e-9);
+  EXPECT_DOUBLE_EQ(landscape(record::CandidateRecord::parse(task.best_candidate)).seconds, task.best_seconds);
+  EXPECT_EQ(store_->record(task.record_id).candidate.text(), task.best_candidate);
+  EXPECT_FALSE(report.cancelled);
+}
+
+TEST_F(TuneTest, TheDefaultIsMeasuredFirstAndEverythingIsCompared) {
+  run(options());
+  EXPECT_EQ(hardware_->measured.front(), "tiled{m=1,n=1,k=1,bad=0}");
+  EXPECT_TRUE(hardware_->compared_everything);
+  EXPECT_EQ(hardware_->outputs_returned, 1);
+  for (const record::Record& record : stored()) {
+    EXPECT_EQ(record.strategy == kDefaultOrigin, record.candidate.text() == "tiled{m=1,n=1,k=1,bad=0}");
+    EXPECT_EQ(record.temper_version, version());
+    EXPECT_EQ(record.definition_hash, task_.definition_hash);
+  }
+}
+
+TEST_F(TuneTest, MeasuresNothingTwice) {
+  run(options());
+  const std::vector<std::string> first = hardware_->measured;
+  EXPECT_EQ(std::set(first.begin(), first.end()).size(), first.size());
+  hardware_->measured.clear();
+  const Report report = run(options());
+  EXPECT_EQ(report.tasks.front().resumed, 24);
+  for (const std::string& candidate : hardware_->measured)
+    EXPECT_THAT(first, ::testing::Not(::testing::Contains(candidate)));
+  EXPECT_EQ(hardware_->measured.size(), 24U);
+  EXPECT_EQ(stored().size(), 48U);
+  EXPECT_TRUE(hardware_->compared_everything) << "a task that is taken up again must verify too";
+}
+
+TEST_F(TuneTest, EndsWhenTheSpaceIsExhausted) {
+  Options all = options();
+  all.trials = 1000;
+  const Report report = run(all);
+  EXPECT_EQ(report.trials, kSampleCandidates);
+  EXPECT_DOUBLE_EQ(report.tasks.front().best_seconds, 1e-3);
+  const Report again = run(all);
+  EXPECT_EQ(again.trials, 0);
+  EXPECT_EQ(again.tasks.front().best_candidate, report.tasks.front().best_candidate);
+}
+
+TEST_F(TuneTest, SameSeedAndTimesGiveTheSameCandidates) {
+  Options without_store = options();
+  without_store.store = nullptr;
+  run(without_store);
+  const std::vector<std::string> first = hardware_->measured;
+  hardware_->measured.clear();
+  run(without_store);
+  EXPECT_EQ(hardware_->measured, first);
+  hardware_->measured.clear();
+  without_store.strategy = "random";
+  run(without_store);
+  const std::vector<std::string> random = std::exchange(hardware_->measured, {});
+  without_store.seed = 7;
+  run(without_store);
+  EXPECT_NE(hardware_->measured, random);
+}
+
+TEST_F(TuneTest, ATimeBudgetIsKeptWithinOneMeasurement) {
+  Options timed = options();
+  timed.trials.reset();
+  timed.budget_seconds = 0.6;
+  const Report report = run(timed);
+  EXPECT_GT(report.trials, 5);
+  EXPECT_LT(report.trials, kSampleCandidates);
+  EXPECT_LE(report.wall_seconds, 0.6 + 0.05);
+  EXPECT_EQ(hardware_->races, 1) << "the race's time is put aside";
+}
+
+TEST_F(TuneTest, TheFirstOfTwoBudgetsEnds) {
+  Options both = options();
+  both.trials = 5;
+  both.budget_seconds = 1000;
+  EXPECT_EQ(run(both).trials, 5);
+  both.store = nullptr;
+  both.trials = 1000;
+  both.budget_seconds = 0.3;
+  EXPECT_LT(run(both).trials, 20);
+}
+
+TEST_F(TuneTest, PhasesAreExclusiveAndAddUp) {
+  hardware_->idle_per_run = 0.005;
+  const Report report = run(options());
+  const PhaseSeconds& phases = report.phases;
+  EXPECT_NEAR(phases.total(), report.wall_seconds, 1e-9);
+  EXPECT_NEAR(phases.build, hardware_->builds * 0.01, 1e-9);
+  EXPECT_NEAR(phases.run, 24 * 0.02 + hardware_->races * 0.05, 1e-9);
+  EXPECT_NEAR(phases.idle, 24 * 0.005, 1e-9);
+}
+
+TEST_F(TuneTest, AStopKeepsWhatWasMeasured) {
+  Options stopping = options();
+  hardware_->before_run = [&] {
+    if (hardware_->measured.size() == 10) stopping.cancellation.request();
+  };
+  const Report report = run(stopping);
+  EXPECT_TRUE(report.cancelled);
+  EXPECT_EQ(report.trials, 11);
+  EXPECT_EQ(stored().size(), 11U);
+  EXPECT_EQ(hardware_->races, 0);
+  EXPECT_GT(report.tasks.front().best_seconds, 0);
+}
+
+TEST_F(TuneTest, AMeasurementCutShortByAStopIsNoResult) {
+  Options stopping = options();
+  hardware_->before_run = [&] {
+    if (hardware_->measured.size() == 10) throw Error(ErrorCode::Cancelled, "stopped");
+  };
+  const Report report = run(stopping);
+  EXPECT_TRUE(report.cancelled);
+  EXPECT_EQ(report.trials, 10);
+  EXPECT_EQ(stored().size(), 10U);
+}
+
+TEST_F(TuneTest, ABrokenHardwareTestLosesNothing) {
+  hardware_->before_run = [&] {
+    if (hardware_->measured.size() == 10) throw Error(ErrorCode::Io, "no runner starts");
+  };
+  EXPECT_THROW(run(options()), Error);
+  EXPECT_EQ(stored().size(), 10U);
+}
+
+TEST_F(TuneTest, FailuresAreStoredCountedAndNeverBest) {
+  use([](const record::CandidateRecord& c) {
+    Fate fate = landscape(c);
+    if (knob(c, "m") == 2) fate.build_failure = FailureKind::CompileTimeout;
+    if (knob(c, "m") == 4) fate.run_failure = FailureKind::Crash;
+    return fate;
+  });
+  Options all = options();
+  all.trials = 1000;
+  const Report report = run(all);
+  const TaskReport& task = report.tasks.front();
+  EXPECT_EQ(task.failures.at("compile_timeout"), 16);
+  EXPECT_EQ(task.failures.at("crash"), 16);
+  EXPECT_EQ(report.trials, kSampleCandidates);
+  int crashes = 0;
+  for (const record::Record& record : stored()) {
+    if (record.measurement.failure != FailureKind::Crash) continue;
+    ++crashes;
+    EXPECT_EQ(record.measurement.reason, "failed on purpose");
+  }
+  EXPECT_EQ(crashes, 16);
+  EXPECT_NE(knob(record::CandidateRecord::parse(task.best_candidate), "m"), 4);
+}
+
+TEST_F(TuneTest, RefusedSchedulesAreDataButCostNoTrial) {
+  templates_ = sample_templates({0, 1});
+  Options all = options();
+  all.strategy = "random";
+  all.trials = 1000;
+  const Report report = run(all);
+  EXPECT_EQ(report.trials, kSampleCandidates);
+  EXPECT_EQ(report.tasks.front().failures.at("invalid_schedule"), kSampleCandidates);
+  EXPECT_EQ(stored().size(), 2U * kSampleCandidates);
+}
+
+TEST_F(TuneTest, WrongNumbersNeverBecomeWhatIsExpected) {
+  use([](const record::CandidateRecord& c) {
+    Fate fate = landscape(c);
+    fate.wrong_output = knob(c, "m") == 1;  // the default among them
+    return fate;
+  });
+  const Report report = run(options());
+  const TaskReport& task = report.tasks.front();
+  EXPECT_GE(task.failures.at("wrong_result"), 1);
+  EXPECT_EQ(task.default_seconds, 0);
+  EXPECT_GT(task.best_seconds, 0);
+  EXPECT_TRUE(hardware_->compared_everything);
+}
+
+TEST_F(TuneTest, TheDefaultStaysUnlessItIsBeatenBeyondNoise) {
+  use([](const record::CandidateRecord& c) {
+    Fate fate{.seconds = 1e-3};
+    if (knob(c, "m") == 4) fate.seconds = 0.994e-3;
+    return fate;
+  });
+  const TaskReport task = run(options()).tasks.front();
+  EXPECT_TRUE(task.default_kept);
+  EXPECT_EQ(task.best_candidate, "tiled{m=1,n=1,k=1,bad=0}");
+  EXPECT_DOUBLE_EQ(task.best_seconds, task.default_seconds);
+}
+
+TEST_F(TuneTest, AGainThatTheRaceDoesNotConfirmIsDropped) {
+  use([](const record::CandidateRecord& c) {
+    Fate fate{.seconds = 1e-3};
+    if (knob(c, "m") == 4) fate = {.seconds = 0.5e-3, .race_seconds = 1.2e-3};
+    if (knob(c, "m") == 2) fate = {.seconds = 0.8e-3};
+    return fate;
+  });
+  Options all = options();
+  all.trials = 1000;
+  const TaskReport task = run(all).tasks.front();
+  EXPECT_TRUE(hardware_->raced.contains("tiled{m=1,n=1,k=1,bad=0}")) << "the default takes part";
+  EXPECT_GT(hardware_->races, 1) << "whoever moves up must race too";
+  EXPECT_EQ(knob(record::CandidateRecord::parse(task.best_candidate), "m"), 2);
+  EXPECT_GT(store_->record(task.record_id).measurement.repeats, 5) << "the race's times are kept";
+}
+
+TEST_F(TuneTest, ADefaultWithoutATrustworthyTimeGetsOneInTheRace) {
+  use([](const record::CandidateRecord& c) {
+    Fate fate = landscape(c);
+    if (knob(c, "m") * knob(c, "n") * knob(c, "k") == 1) fate.run_failure = FailureKind::Unstable;
+    return fate;
+  });
+  const TaskReport task = run(options()).tasks.front();
+  EXPECT_GT(task.default_seconds, 0);
+  EXPECT_FALSE(task.default_kept);
+}
+
+TEST_F(TuneTest, RecordsOfAnotherVersionAreProposedButMeasuredAgain) {
+  record::Record old;
+  old.task = task_.key;
+  old.target = target::fingerprint(sample_target());
+  old.definition_hash = task_.definition_hash;
+  old.temper_version = "0.0.1";
+  old.candidate = {"tiled", {{"m", 8}, {"n", 2}, {"k", 8}, {"bad", 0}}};
+  old.measurement.min_seconds = old.measurement.median_seconds = 1e-9;
+  store_->append(std::span(&old, 1));
+  Options few = options();
+  few.trials = 4;
+  const Report report = run(few);
+  EXPECT_THAT(hardware_->measured, ::testing::Contains(old.candidate.text()));
+  EXPECT_NE(report.tasks.front().best_seconds, 1e-9);
+  EXPECT_EQ(report.tasks.front().resumed, 0);
+}
+
+TEST_F(TuneTest, SamplesForTheMedianAreTrialsToo) {
+  Options sampled = options();
+  sampled.measure_random = true;
+  const Report report = run(sampled);
+  EXPECT_EQ(report.trials, 24);
+  ASSERT_TRUE(report.tasks.front().median_random_seconds.has_value());
+  const std::int64_t samples = std::ranges::count(stored(), kSampleOrigin, &record::Record::strategy);
+  EXPECT_GT(samples, kRandomSample / 2);
+  const Report again = run(sampled);
+  EXPECT_EQ(again.tasks.front().median_random_seconds, report.tasks.front().median_random_seconds);
+  EXPECT_EQ(std::ranges::count(stored(), kSampleOrigin, &record::Record::strategy), samples);
+}
+
+TEST_F(TuneTest, PatienceEndsATaskThatGainsNothing) {
+  use([](const record::CandidateRecord&) { return Fate{.seconds = 1e-3}; });
+  Options patient = options();
+  patient.trials = 1000;
+  patient.patience = 10;
+  const Report report = run(patient);
+  EXPECT_GE(report.trials, 10);
+  EXPECT_LE(report.trials, 10 + patient.batch + 1);
+}
+
+TEST_F(TuneTest, EventsTellTheStory) {
+  std::vector<Event> events;
+  Options told = options();
+  told.progress = [&](const Event& event) { events.push_back(event); };
+  const Report report = run(told);
+  ASSERT_GE(events.size(), 4U);
+  EXPECT_EQ(std::ranges::count(events, Event::Kind::TaskStarted, &Event::kind), 1);
+  EXPECT_EQ(std::ranges::count(events, Event::Kind::TaskFinished, &Event::kind), 1);
+  EXPECT_EQ(events.back().kind, Event::Kind::Finished);
+  EXPECT_GE(std::ranges::count(events, Event::Kind::NewBest, &Event::kind), 1);
+  double best = std::numeric_limits<double>::infinity();
+  for (const Event& event : events) {
+    EXPECT_EQ(event.trials + event.trials_left.value(), 24);
+    if (event.kind == Event::Kind::NewBest) {
+      EXPECT_LT(event.best_seconds, best);
+      best = event.best_seconds;
+      EXPECT_GT(event.gain(), 1);
+    }
+  }
+  EXPECT_DOUBLE_EQ(best, report.tasks.front().best_seconds);
+}
+
+TEST_F(TuneTest, WrongOptionsAreRefusedBeforeAnythingRuns) {
+  const auto refused = [&](auto change, const std::string& text) {
+    Options wrong = options();
+    change(wrong);
+    try {
+      run(wrong);
+      ADD_FAILURE() << "not refused: " << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::InvalidArgument);
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(text));
+    }
+  };
+  refused([](Options& o) { o.strategy = "guess"; }, "there is no strategy 'guess'");
+  refused([](Options& o) { o.strategy_options = {{"populaton", 3}}; }, "populaton");
+  refused([](Options& o) { o.trials = 0; }, "at least one trial");
+  refused([](Options& o) { o.budget_seconds = -1; }, "budget");
+  refused([](Options& o) { o.batch = 0; }, "batch");
+  EXPECT_TRUE(hardware_->measured.empty());
+}
+
+TEST_F(TuneTest, ATaskWithoutATemplateDoesNotStopTheOthers) {
+  std::vector<space::Template> narrow = templates_;
+  narrow.front().applies = [](const ir::Compute& compute, const target::Target&) {
+    return compute.outputs.front()->shape()[0] == 8;
+  };
+  const std::vector<Task> tasks{sample_task("wide", 1, 4), sample_task()};
+  Options both = options();
+  both.templates = narrow;
+  const Report report = tune(tasks, both);
+  EXPECT_THAT(report.tasks[0].error, ::testing::HasSubstr("no template"));
+  EXPECT_EQ(report.tasks[0].trials, 0);
+  EXPECT_EQ(report.tasks[1].error, "");
+  EXPECT_EQ(report.tasks[1].trials, 24);
+}
+
+TEST_F(TuneTest, AModelSpendsItsTrialsWhereTheTimeIs) {
+  const std::vector<Task> tasks{sample_task("rare", 1), sample_task("common", 50)};
+  Options both = options();
+  both.trials = 48;
+  const Report report = tune(tasks, both);
+  EXPECT_EQ(report.tasks[0].trials + report.tasks[1].trials, 48);
+  EXPECT_GE(report.tasks[0].trials, 8) << "each task gets a first batch";
+  EXPECT_GT(report.tasks[1].trials, report.tasks[0].trials);
+}
+
+}  // namespace
+}  // namespace temper::tune
