@@ -8,6 +8,7 @@
 #include "temper/measure/measurer.h"
 #include "temper/store/sqlite_store.h"
 #include "temper/tune/lookup.h"
+#include "temper/tune/on_demand.h"
 #include "temper/tune/processes.h"
 #include "temper/tune/tune.h"
 #include "temper/tune/verdict.h"
@@ -75,6 +76,17 @@ TEST_F(EndToEnd, ATaskIsTakenUpAgain) {
   EXPECT_EQ(report.tasks.front().resumed, 6);
   EXPECT_EQ(report.tasks.front().trials, 6);
   EXPECT_EQ(faults(report.tasks.front()), 0);
+}
+
+TEST_F(EndToEnd, AMissSearchesOnlyWhereThatIsAllowed) {
+  const Task task = sample_task("product", 1, 12);
+  EXPECT_FALSE(artifact_on_demand(task, Mode::Cached, options_).record.has_value());
+  EXPECT_TRUE(store_->tasks().empty());
+  EXPECT_TRUE(artifact_on_demand(task, Mode::On, options_).record.has_value());
+  const std::size_t measured = store_->all(task.key, target::fingerprint(target_)).size();
+  EXPECT_GT(measured, 0U);
+  EXPECT_TRUE(artifact_on_demand(task, Mode::On, options_).record.has_value());
+  EXPECT_EQ(store_->all(task.key, target::fingerprint(target_)).size(), measured);
 }
 
 TEST_F(EndToEnd, AStopBeforeTheFirstMeasurementLeavesNothing) {

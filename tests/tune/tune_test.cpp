@@ -308,6 +308,27 @@ TEST_F(TuneTest, RecordsOfAnotherVersionAreProposedButMeasuredAgain) {
   EXPECT_EQ(report.tasks.front().resumed, 0);
 }
 
+TEST_F(TuneTest, WinnersOfSimilarTasksAreTriedEarly) {
+  Options all = options();
+  all.trials = 1000;
+  const std::string winner = run(all).tasks.front().best_candidate;
+  const Task similar = sample_task("product", 1, 16);
+  hardware_ = std::make_unique<FakeHardware>(similar.compute, landscape);
+  Options few = options();
+  few.strategy = "random";
+  few.trials = 3;
+  tune(std::span(&similar, 1), few);
+  EXPECT_EQ(hardware_->measured.at(1), winner);
+  const Task another = sample_task("product", 1, 24);
+  hardware_ = std::make_unique<FakeHardware>(another.compute, landscape);
+  few = options();
+  few.strategy = "random";
+  few.trials = 3;
+  few.transfer = false;
+  tune(std::span(&another, 1), few);
+  EXPECT_NE(hardware_->measured.at(1), winner);
+}
+
 TEST_F(TuneTest, SamplesForTheMedianAreTrialsToo) {
   Options sampled = options();
   sampled.measure_random = true;

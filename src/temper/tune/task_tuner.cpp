@@ -22,6 +22,10 @@ using record::Measurement;
 
 /// Refused schedules cost no trial; after so many batches with nothing else the space counts as exhausted.
 constexpr int kMostRefusedBatches = 16;
+/// How many tasks of the same operator are asked for their winner.
+constexpr int kNearestTasks = 6;
+/// Weight of the latest trial in the expected time of the next one.
+constexpr double kLatest = 0.3;
 /// A gain must be this large to renew the patience.
 constexpr double kPatienceGain = 0.005;
 
@@ -103,6 +107,24 @@ void TaskTuner::resume() {
   }
 }
 
+void TaskTuner::transfer() {
+  transferred_ = true;
+  const store::Store* store = session_->options->store;
+  if (store == nullptr || !session_->options->transfer) return;
+  for (const store::TaskSummary& near : store->nearest_tasks(task_->key, kNearestTasks)) {
+    if (near.task == task_->key || near.target != session_->fingerprint) continue;
+    for (const record::Record& record : store->best(near.task, near.target, 1)) {
+      if (record.schema != record::kRecordSchema || record.temper_version != version()) continue;
+      try {
+        const search::Candidate candidate = search::from_record(*space_, record.candidate);
+        if (index_->contains(candidate)) proposals_.push_back(candidate);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::NotFound) throw;  // what won there cannot be chosen here
+      }
+    }
+  }
+}
+
 void TaskTuner::sample_random() {
   if (index_->size() == 0) return;
   RandomStream random = RandomStream(seed_).fork("sample");
@@ -118,7 +140,9 @@ void TaskTuner::sample_random() {
 void TaskTuner::step(int count) {
   if (const std::optional<std::int64_t> left = session_->budget.trials_left())
     count = static_cast<int>(std::min<std::int64_t>(count, *left));
+  if (!transferred_) transfer();
   std::vector<search::Candidate> batch = std::exchange(proposals_, {});
+  if (static_cast<int>(batch.size()) > count) batch.resize(static_cast<std::size_t>(count));
   const std::int64_t before = trials_;
   for (int refused = 0; refused < kMostRefusedBatches; ++refused) {
     strategy_->set_progress(session_->budget.progress(session_->phases->elapsed()));
@@ -191,7 +215,8 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
         const double start = session_->phases->elapsed();
         Measurement measurement = built[i].ok() ? run(built[i]) : failed(built[i].failure, built[i].reason);
         measurement.build_seconds = built[i].seconds;
-        trial_seconds_ = build_seconds + session_->phases->elapsed() - start;
+        const double took = build_seconds + session_->phases->elapsed() - start;
+        trial_seconds_ = trials_ == 0 ? took : kLatest * took + (1 - kLatest) * trial_seconds_;
         session_->budget.spend_trial();
         ++trials_;
         const Measurement& added = measurement;
@@ -417,8 +442,9 @@ void TaskTuner::emit(Event::Kind kind) const {
   event.seconds_left = session_->budget.seconds_left(elapsed);
   if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok())
     event.default_seconds = entries_[*entry].measurement.min_seconds;
+  const bool final = kind == Event::Kind::TaskFinished || kind == Event::Kind::Finished;
   const std::vector<std::size_t> ranked = ranking();
-  if (!ranked.empty()) event.best_seconds = entries_[ranked.front()].measurement.min_seconds;
+  if (!ranked.empty()) event.best_seconds = entries_[final ? *winner() : ranked.front()].measurement.min_seconds;
   session_->options->progress(event);
 }
 

@@ -61,6 +61,8 @@ class TaskTuner {
   };
 
   void resume();
+  /// Proposes what won for similar tasks.
+  void transfer();
   /// Measures what is new of `batch`; false when the budget ended or a stop was requested before all were done.
   bool measure(const std::vector<search::Candidate>& batch, const std::string& origin);
   std::optional<Job> prepare(const search::Candidate& candidate, const std::string& origin);
@@ -93,7 +95,7 @@ class TaskTuner {
   std::unique_ptr<CandidateScorer> scorer_;
   std::unique_ptr<search::Strategy> strategy_;
   std::optional<search::Candidate> default_;
-  std::vector<search::Candidate> proposals_;  ///< winners of other versions: measured first
+  std::vector<search::Candidate> proposals_;  ///< winners of other versions and of similar tasks: measured first
   std::vector<search::Candidate> sample_;
   std::optional<Reference> reference_;
 
@@ -104,7 +106,7 @@ class TaskTuner {
   std::map<std::string, std::int64_t> failures_;
   std::int64_t trials_ = 0, resumed_ = 0, since_gain_ = 0;
   double trial_seconds_ = 0;  ///< of one trial, lately
-  bool begun_ = false, exhausted_ = false;
+  bool begun_ = false, exhausted_ = false, transferred_ = false;
   std::string error_;
 };
 

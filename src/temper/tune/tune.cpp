@@ -49,8 +49,12 @@ void attempt(TaskTuner& tuner, Work&& work) {
   try {
     work();
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::Unsupported && error.code() != ErrorCode::Internal) throw;
-    tuner.fail(error.what());
+    switch (error.code()) {
+      case ErrorCode::Unsupported:
+      case ErrorCode::InvalidArgument:
+      case ErrorCode::Internal: tuner.fail(error.what()); break;
+      default: throw;  // the machine, the store: nothing else would work either
+    }
   }
 }
 

@@ -60,6 +60,8 @@ struct Options {
   std::optional<int> patience;
   /// Also report the median of uniformly drawn candidates: `kRandomSample` trials of each task go there.
   bool measure_random = false;
+  /// Whether winners of similar tasks in the store are among the first candidates.
+  bool transfer = true;
   store::Store* store = nullptr;  ///< borrowed; null: results live in the report only
   CancellationToken cancellation;
   std::function<void(const Event&)> progress;  ///< called from the thread of `tune`
