@@ -79,7 +79,8 @@ void Lowering::forget(const std::vector<Carried::Place>& places) {
 void Lowering::replace(const std::vector<Carried>& carried, const std::vector<Value>& with) {
   for (std::size_t i = 0; i < carried.size(); ++i) {
     for (const auto& place : carried[i].places) {
-      registers_[static_cast<std::size_t>(place.storage)][place.component][place.element] = {with[i], place.lane, place.group};
+      registers_[static_cast<std::size_t>(place.storage)][place.component][place.element] = {with[i], place.lane,
+                                                                                             place.group};
     }
   }
 }
@@ -123,7 +124,6 @@ std::vector<std::int64_t> Lowering::register_elements(int storage, const std::ve
   for (int lane = 0; lane < count; ++lane) {
     const std::int64_t element = first + lane * step;
     const bool inside = element >= 0 && element < s.elements;
-    TEMPER_CHECK(inside || lane >= lanes_.active, "an index leaves a register stage");
     out.push_back(inside && (lane < lanes_.active || count == 1) ? element : -1);
   }
   return out;
@@ -152,6 +152,13 @@ const std::vector<Value>& Lowering::transposed(const std::vector<Value>& rows) {
 
 Value Lowering::read_register(int storage, int component, const std::vector<std::int64_t>& elements) {
   const std::vector<Slot>& all = slots(storage, component);
+  // Lanes that do not take part may index outside.
+  const auto known = std::find_if(elements.begin(), elements.end(), [](std::int64_t e) { return e >= 0; });
+  if (known == elements.end()) {
+    const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
+    const auto& dtypes = program_.stages[static_cast<std::size_t>(s.stage)]->dtypes;
+    return emit_.undef({value_scalar(dtypes[static_cast<std::size_t>(component)]), static_cast<int>(elements.size())});
+  }
   const auto slot = [&](std::int64_t element) -> const Slot& {
     const Slot& s = all[static_cast<std::size_t>(element)];
     if (s.value == kNoValue) refuse(storage, "an element of a register stage is read before it is written");
@@ -162,7 +169,7 @@ Value Lowering::read_register(int storage, int component, const std::vector<std:
     return s.lane < 0 ? s.value : emit_.extract(s.value, s.lane);
   }
   const int width = static_cast<int>(elements.size());
-  const Slot& first = slot(elements[0]);
+  const Slot& first = slot(*known);
   const Type type{emit_.type(first.value).scalar, width};
   bool direct = emit_.type(first.value).lanes == width, same_lane = direct && first.lane >= 0, all_scalar = true;
   for (int lane = 0; lane < width; ++lane) {
@@ -194,6 +201,7 @@ void Lowering::write_register(int storage, int component, const std::vector<std:
   const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
   if (elements.size() == 1) {
     const bool partials = s.lane_partials > 0 && emit_.type(value).lanes > 1;
+    if (elements[0] < 0) return;
     if (!partials && emit_.type(value).lanes > 1) refuse(storage, "a vector is written to one element");
     all[static_cast<std::size_t>(elements[0])] = {value, partials ? Slot::kPartials : Slot::kScalar, groups_};
     return;

@@ -67,6 +67,7 @@ void Lowering::update(const nest::Statement& s, const Mask& mask) {
   if (partials > 0 && partials != lanes_.width)
     refuse(s.storage,
            "lane partials of " + std::to_string(partials) + " lanes meet a vector of " + std::to_string(lanes_.width));
+  if (partials > 0 && register_elements(s.storage, destination(s))[0] < 0) return;
   std::vector<Value> accumulators;
   for (std::size_t c = 0; c < stage.body.size(); ++c) {
     accumulators.push_back(
@@ -143,6 +144,7 @@ std::vector<Value> Lowering::reduce_lanes(const ir::Reducer& reducer, std::vecto
 void Lowering::finish(const nest::Statement& s, const Mask& mask) {
   const ir::Stage& stage = *program_.stages[static_cast<std::size_t>(s.stage)];
   const ir::Reducer& reducer = *stage.reducer;
+  if (register_elements(s.storage, destination(s))[0] < 0) return;
   const auto element = static_cast<std::size_t>(register_elements(s.storage, destination(s))[0]);
   std::vector<Value> partials;
   for (std::size_t c = 0; c < stage.body.size(); ++c)

@@ -10,16 +10,15 @@ namespace {
 /// Collects the reads of one stage. Reads of inlined stages are followed with their axes bound to the index forms.
 class Collector {
  public:
+  using Bindings = std::vector<std::pair<const ir::AxisNode*, std::optional<Affine>>>;
+
   Collector(const schedule::Schedule& schedule, VarSpace& vars, StageForms& forms)
       : schedule_(schedule), vars_(vars), forms_(forms) {}
 
-  using Bindings = std::vector<std::pair<const ir::AxisNode*, std::optional<Affine>>>;
-
-  void collect(const ir::Expr& expr, const Bindings& bindings) {
-    if (expr->kind == ir::ExprKind::Load) {
-      read(expr, bindings);
-    }
-    for (const ir::Expr& arg : expr->args) collect(arg, bindings);
+  /// Collects `expr`; its producers go to `producers`.
+  void collect(const ir::Expr& expr, const Bindings& bindings, std::vector<int>& producers) {
+    producers_ = &producers;
+    collect(expr, bindings);
   }
 
   static analysis::AxisValue lookup(const Bindings& bindings) {
@@ -32,6 +31,13 @@ class Collector {
   }
 
  private:
+  void collect(const ir::Expr& expr, const Bindings& bindings) {
+    if (expr->kind == ir::ExprKind::Load) {
+      read(expr, bindings);
+    }
+    for (const ir::Expr& arg : expr->args) collect(arg, bindings);
+  }
+
   int index_of(const ir::Stage* stage) const {
     for (std::size_t i = 0; i < schedule_.stages().size(); ++i) {
       if (schedule_.stages()[i].definition.get() == stage) return static_cast<int>(i);
@@ -53,11 +59,10 @@ class Collector {
       for (const ir::Expr& body : producer.definition->body) collect(body, inner);
       return;
     }
+    if (std::find(producers_->begin(), producers_->end(), form.producer) == producers_->end())
+      producers_->push_back(form.producer);
     for (const ReadForm& known : forms_.reads) {
       if (known.producer == form.producer && known.index == form.index) return;
-    }
-    if (std::find(forms_.producers.begin(), forms_.producers.end(), form.producer) == forms_.producers.end()) {
-      forms_.producers.push_back(form.producer);
     }
     forms_.reads.push_back(std::move(form));
   }
@@ -65,6 +70,7 @@ class Collector {
   const schedule::Schedule& schedule_;
   VarSpace& vars_;
   StageForms& forms_;
+  std::vector<int>* producers_ = nullptr;
 };
 
 }  // namespace
@@ -84,9 +90,10 @@ std::vector<StageForms> stage_forms(const schedule::Schedule& schedule, VarSpace
       }
     }
     Collector collector(schedule, vars, forms);
-    for (const auto* list : {&stage.definition->body, &stage.definition->init, &stage.definition->where}) {
-      for (const ir::Expr& expr : *list) collector.collect(expr, bindings);
+    for (const auto* list : {&stage.definition->body, &stage.definition->where}) {
+      for (const ir::Expr& expr : *list) collector.collect(expr, bindings, forms.producers);
     }
+    for (const ir::Expr& expr : stage.definition->init) collector.collect(expr, bindings, forms.init_producers);
     const auto value = Collector::lookup(bindings);
     for (std::size_t i = 0; i < stage.definition->where.size(); ++i) {
       if (auto conditions = analysis::to_conditions(stage.definition->where[i], value, vars)) {

@@ -24,7 +24,8 @@ struct ReadForm {
 struct StageForms {
   std::vector<Var> axis_vars;         ///< spatial axes, then reduce axes
   std::vector<ReadForm> reads;        ///< without duplicates
-  std::vector<int> producers;         ///< stages read, each once; inlined stages are replaced by what they read
+  std::vector<int> producers;         ///< stages that body and conditions read, each once, through inlined stages
+  std::vector<int> init_producers;    ///< stages that the initial values read
   std::vector<Condition> conditions;  ///< affine parts of `where`
   std::vector<int> opaque;            ///< `where` expressions that are not affine
 };

@@ -229,16 +229,7 @@ void Builder::serial_loop(StageState& state, std::size_t depth, int iter, std::v
       node.end = cuts[c + 1];
       node.reduce = it.reduce;
       node.var = program_.vars.add(stage.definition->name + "." + it.name, {node.begin, node.end - 1});
-      if (it.annotation == Annotation::Vectorized) {
-        const std::int64_t lanes = state.lanes[static_cast<std::size_t>(iter)];
-        node.lanes = static_cast<int>(lanes > 0 ? lanes : node.end);
-        if (node.lanes > 64) {
-          throw ScheduleError("VectorLanes",
-                              "a vector of " + std::to_string(node.lanes) + " lanes is too wide; the limit is 64",
-                              schedule_, state.stage, iter, "split the loop first");
-        }
-        program_.vector_lanes = std::max(program_.vector_lanes, node.lanes);
-      }
+      if (it.annotation == Annotation::Vectorized) set_lanes(state, iter, node);
       StageState inner = state;
       if (split >= 0) inner.apply(split, piece);
       inner.bound[static_cast<std::size_t>(iter)] = 1;
@@ -249,6 +240,21 @@ void Builder::serial_loop(StageState& state, std::size_t depth, int iter, std::v
       if (!node.body.empty()) out.push_back({std::move(node)});
     }
   }
+}
+
+void Builder::set_lanes(const StageState& state, int iter, Loop& loop) {
+  const std::int64_t lanes = state.lanes[static_cast<std::size_t>(iter)];
+  loop.lanes = static_cast<int>(lanes > 0 ? lanes : loop.end);
+  if (loop.begin > 0) {
+    throw ScheduleError("VectorLanes", "the iterations of a vectorised loop are not all alike", schedule_, state.stage,
+                        iter, "vectorise the innermost loop of the split");
+  }
+  if (loop.lanes > 64) {
+    throw ScheduleError("VectorLanes",
+                        "a vector of " + std::to_string(loop.lanes) + " lanes is too wide; the limit is 64", schedule_,
+                        state.stage, iter, "split the loop first");
+  }
+  program_.vector_lanes = std::max(program_.vector_lanes, loop.lanes);
 }
 
 void Builder::inside(StageState& state, std::size_t depth, int iter, std::vector<Node>& out) {
@@ -320,10 +326,7 @@ void Builder::spatial_nest(StageState& state, std::size_t depth, Statement::Kind
     node.begin = piece.begin;
     node.end = piece.end;
     node.var = program_.vars.add(stage.definition->name + "." + it.name, {node.begin, node.end - 1});
-    if (it.annotation == Annotation::Vectorized) {
-      const std::int64_t lanes = state.lanes[static_cast<std::size_t>(iter)];
-      node.lanes = static_cast<int>(lanes > 0 ? lanes : node.end);
-    }
+    if (it.annotation == Annotation::Vectorized) set_lanes(state, iter, node);
     StageState inner = state;
     if (split >= 0) inner.apply(split, piece);
     inner.bound[static_cast<std::size_t>(iter)] = 1;
@@ -361,6 +364,14 @@ void Builder::statement(StageState& state, Statement::Kind kind, std::vector<Nod
       if (!truth) s.conditions.push_back(std::move(condition));
     }
   }
+  // Reduce loops that round up run past the last term.
+  for (std::size_t i = axes; i < ranges.size(); ++i) {
+    const std::int64_t extent = state.schedule->definition->reduce_axes[i - axes].extent().value();
+    Condition condition{Affine(extent - 1) - ranges[i].base, false};
+    const std::optional<bool> truth = analysis::decide(condition, program_.vars);
+    if (truth == false) return;
+    if (!truth) s.conditions.push_back(std::move(condition));
+  }
   if (kind == Statement::Kind::Update || kind == Statement::Kind::Define) {
     for (std::size_t c = 0; c < forms.conditions.size(); ++c) {
       if (state.discharged[c]) continue;
@@ -377,7 +388,8 @@ void Builder::statement(StageState& state, Statement::Kind kind, std::vector<Nod
                           state.stage, -1, "choose factors that divide, or another tail");
     }
   }
-  for (int producer : forms.producers) {
+  const bool initial = kind == Statement::Kind::Init || kind == Statement::Kind::Finish;
+  for (int producer : initial ? forms.init_producers : forms.producers) {
     const int storage = storage_[static_cast<std::size_t>(producer)];
     if (storage < 0) {
       throw ScheduleError("UnreachableStage",

@@ -20,6 +20,8 @@ class Builder {
   void serial_loop(StageState& state, std::size_t depth, int iter, std::vector<Node>& out);
   void component(StageState& state, std::size_t depth, const std::vector<FusedLoop::Component>& components,
                  const std::vector<int>& iters, std::size_t index, std::vector<Node>& out);
+  /// Gives a vectorised loop its width. Throws ScheduleError VectorLanes.
+  void set_lanes(const StageState& state, int iter, Loop& loop);
   void inside(StageState& state, std::size_t depth, int iter, std::vector<Node>& out);
   void spatial_nest(StageState& state, std::size_t depth, Statement::Kind kind, std::vector<Node>& out);
   void statement(StageState& state, Statement::Kind kind, std::vector<Node>& out);

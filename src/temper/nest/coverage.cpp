@@ -39,8 +39,30 @@ Interval range_of(const Affine& form, const VarSpace& vars) {
   return {std::max(whole.lo, others.lo + std::min(a, b)), std::min(whole.hi, others.hi + std::max(a, b))};
 }
 
+namespace {
+
+/// Fills the gaps that the box has grown into. Returns whether copies overlap.
+bool absorb(WriteBox& box) {
+  bool overlap = false;
+  for (bool again = true; again;) {
+    again = false;
+    for (std::size_t i = 0; i < box.strides.size(); ++i) {
+      const Stride s = box.strides[i];
+      if (s.step > box.extent[s.axis]) continue;
+      overlap = overlap || s.step < box.extent[s.axis];
+      box.extent[s.axis] += s.step * (s.count - 1);
+      box.strides.erase(box.strides.begin() + static_cast<std::ptrdiff_t>(i));
+      again = true;
+      break;
+    }
+  }
+  return overlap;
+}
+
+}  // namespace
+
 Closed close(WriteBox& box, Var var, std::int64_t begin, std::int64_t end, const VarSpace& vars) {
-  Closed result = end - begin > 1 ? Closed::Repeated : Closed::Tiled;
+  const std::int64_t count = end - begin;
   bool seen = false;
   for (std::size_t i = 0; i < box.lo.size(); ++i) {
     Affine& lo = box.lo[i];
@@ -50,25 +72,22 @@ Closed close(WriteBox& box, Var var, std::int64_t begin, std::int64_t end, const
       continue;
     }
     Affine rest = lo - Affine::of(var, c);
-    if (vars.depends_on(rest, var) || (seen && end - begin > 1)) return Closed::Torn;
+    if (vars.depends_on(rest, var) || (seen && count > 1)) return Closed::Torn;
     seen = true;
-    const std::int64_t step = c < 0 ? -c : c;
     rest.constant += c > 0 ? c * begin : c * (end - 1);
     lo = std::move(rest);
-    if (end - begin == 1) continue;
-    if (step > box.extent[i]) return Closed::Torn;
-    result = step == box.extent[i] ? Closed::Tiled : Closed::Repeated;
-    box.extent[i] += step * (end - begin - 1);
+    if (count > 1) box.strides.push_back({i, c < 0 ? -c : c, count});
   }
-  if (result == Closed::Repeated) box.repeated = true;
-  return result;
+  const bool overlap = absorb(box) || (count > 1 && !seen);
+  box.repeated = box.repeated || overlap;
+  return overlap ? Closed::Repeated : Closed::Tiled;
 }
 
 namespace {
 
 /// Grows `a` by `b` when together they are a box; `overlap` is set when they share elements.
 bool unite_boxes(WriteBox& a, const WriteBox& b, bool& overlap) {
-  if (a.complete != b.complete) return false;
+  if (a.complete != b.complete || a.strides != b.strides) return false;
   std::size_t differing = a.lo.size();
   for (std::size_t i = 0; i < a.lo.size(); ++i) {
     if (a.extent[i] == b.extent[i] && a.lo[i] == b.lo[i]) continue;
@@ -81,7 +100,9 @@ bool unite_boxes(WriteBox& a, const WriteBox& b, bool& overlap) {
     return true;
   }
   const Affine difference = b.lo[differing] - a.lo[differing];
-  if (!difference.is_constant()) return false;
+  const bool gaps =
+      std::any_of(a.strides.begin(), a.strides.end(), [&](const Stride& s) { return s.axis == differing; });
+  if (!difference.is_constant() || gaps) return false;
   const std::int64_t d = difference.constant, own = a.extent[differing], other = b.extent[differing];
   if (d > own || -d > other) return false;
   const bool shared = d < own && -d < other;

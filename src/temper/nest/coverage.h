@@ -8,18 +8,30 @@
 
 namespace temper::nest {
 
+/// `count` copies of a box along an axis, `step` apart, with gaps between: an inner loop of the split is still open.
+struct Stride {
+  std::size_t axis;
+  std::int64_t step, count;
+  bool operator==(const Stride&) const = default;
+};
+
 struct WriteBox {
   std::vector<Affine> lo;
   std::vector<std::int64_t> extent;
-  bool repeated = false;  ///< some element is written more than once
-  bool complete = true;   ///< false: initialised, its reduction still pending
+  std::vector<Stride> strides;  ///< empty: the box is whole
+  bool repeated = false;        ///< some element is written more than once
+  bool complete = true;         ///< false: initialised, its reduction still pending
 };
 
 /// Least and greatest value of a form. Sharper than `VarSpace::range` where floor divisions of related operands meet.
 analysis::Interval range_of(const Affine& form, const VarSpace& vars);
 
 /// What happened to a box when a loop was closed.
-enum class Closed { Tiled, Repeated, Torn /* the iterations do not make up a box */ };
+enum class Closed {
+  Tiled,     ///< the iterations write disjoint elements
+  Repeated,  ///< some elements are written by several iterations
+  Torn       ///< neither can be said; the box is no longer of use
+};
 /// Replaces `box` by the union over `var` in [begin, end).
 Closed close(WriteBox& box, Var var, std::int64_t begin, std::int64_t end, const VarSpace& vars);
 

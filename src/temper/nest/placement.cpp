@@ -78,9 +78,9 @@ void Builder::attached(StageState& state, std::size_t depth, int iter, std::vect
   for (int s : order_) any = any || here(schedule_[s].store) || here(schedule_[s].compute);
   if (!any) return;
   if (state.vector_iter >= 0 && state.bound[static_cast<std::size_t>(state.vector_iter)]) {
-    throw ScheduleError("AtVectorLoop", "a stage is computed or stored inside a vectorised loop", schedule_,
-                        state.stage, iter, "choose a loop outside '" +
-                            state.schedule->iters[static_cast<std::size_t>(state.vector_iter)].name + "'");
+    throw ScheduleError(
+        "AtVectorLoop", "a stage is computed or stored inside a vectorised loop", schedule_, state.stage, iter,
+        "choose a loop outside '" + state.schedule->iters[static_cast<std::size_t>(state.vector_iter)].name + "'");
   }
   std::vector<std::vector<Range>> boxes = scope_boxes(state, depth);
   const auto clamp_needed = [&](int s) {
@@ -112,6 +112,10 @@ void Builder::attached(StageState& state, std::size_t depth, int iter, std::vect
     if (boxes[static_cast<std::size_t>(s)].empty()) {
       throw ScheduleError("UnreachableStage",
                           "nothing inside '" + schedule_.name({state.stage, iter}) + "' reads the stage", schedule_, s);
+    }
+    if (storage_[static_cast<std::size_t>(s)] < 0) {
+      throw ScheduleError("StoreInside", "the stage is computed outside the loop that it is stored at", schedule_, s,
+                          -1, "store it at a loop outside the one it is computed at");
     }
     std::vector<Range> box(boxes[static_cast<std::size_t>(s)].begin(),
                            boxes[static_cast<std::size_t>(s)].begin() + static_cast<std::ptrdiff_t>(domain(s).size()));
@@ -152,12 +156,6 @@ int Builder::add_storage(int s, StorageKind kind, const std::vector<Range>& box)
         std::int64_t& extent = storage.extents[static_cast<std::size_t>(dim.axis)];
         extent = analysis::round_up(extent, dim.divisor * dim.modulus);
       }
-    }
-    bool padded = false;
-    for (std::size_t i = 0; i < box.size(); ++i) padded = padded || storage.extents[i] != box[i].extent;
-    if (padded && kind == StorageKind::Workspace) {
-      throw ScheduleError("PaddedLayout", "a padded layout is supported for prepared stages only", schedule_, s, -1,
-                          "choose a block that divides, or mark the stage prepared");
     }
   }
   std::int64_t stride = 1;

@@ -49,6 +49,7 @@ class Verifier {
     Statement::Kind kind;
     int storage;
     WriteBox box;
+    int level;  ///< depth of the block that it is known to: blocks that have ended hand theirs to the one around
   };
 
   const Storage& storage(int index) const { return program_.storages[static_cast<std::size_t>(index)]; }
@@ -66,18 +67,18 @@ class Verifier {
     });
     if (own == program_.storages.end()) fail("NotCovered", p.stage, "the stage has no storage");
     phase_storage_ = static_cast<int>(own - program_.storages.begin());
-    const std::size_t mark = records_.size();
     block(p.body);
-    finish_reductions(phase_storage_, 0);
-    merge_records(mark);
+    finish_reductions(phase_storage_, 1);
+    merge_records(1);
     const ir::Stage& stage = definition(p.stage);
     const Record* whole = nullptr;
-    for (std::size_t i = mark; i < records_.size(); ++i) {
-      if (records_[i].storage == phase_storage_ && covers_domain(records_[i].box, stage)) whole = &records_[i];
+    for (const Record& r : records_) {
+      if (r.level == 1 && r.storage == phase_storage_ && covers_domain(r.box, stage)) whole = &r;
     }
     if (whole == nullptr) fail("NotCovered", p.stage, "some elements of '" + stage.name + "' are never written");
     Record kept = *whole;
-    records_.resize(mark);
+    kept.level = 0;
+    std::erase_if(records_, [](const Record& r) { return r.level > 0; });
     records_.push_back(std::move(kept));
   }
 
@@ -87,11 +88,12 @@ class Verifier {
           box.lo[i].constant + box.extent[i] < extent_of(stage.axes[i]))
         return false;
     }
-    return box.complete;
+    return box.complete && box.strides.empty();
   }
 
+  /// Afterwards the records of the block have the level `depth_ + 1`.
   void block(const std::vector<Node>& nodes) {
-    const std::size_t mark = records_.size();
+    const int own = ++depth_;
     std::vector<int> allocated;
     for (const Node& node : nodes) {
       if (const auto* allocate = std::get_if<Allocate>(&node.value)) {
@@ -106,49 +108,47 @@ class Verifier {
           node.value);
     }
     for (int s : allocated) {
-      finish_reductions(s, mark);
+      finish_reductions(s, own);
       alive_[static_cast<std::size_t>(s)] = 0;
     }
-    if (!allocated.empty()) {
-      const auto dead = [&](const Record& r) { return alive_[static_cast<std::size_t>(r.storage)] == 0; };
-      records_.erase(std::remove_if(records_.begin() + static_cast<std::ptrdiff_t>(mark), records_.end(), dead),
-                     records_.end());
-    }
-    merge_records(mark);
+    if (!allocated.empty())
+      std::erase_if(records_, [&](const Record& r) { return alive_[static_cast<std::size_t>(r.storage)] == 0; });
+    merge_records(own);
     // A block that holds both the initialisation and the terms of a reduction completes it.
-    for (std::size_t i = mark; i < records_.size(); ++i) {
-      if (records_[i].kind == Statement::Kind::Update && pending_init(records_[i].storage, mark))
-        finish_reductions(records_[i].storage, mark), i = mark;
+    std::vector<int> reductions;
+    for (const Record& r : records_) {
+      if (r.level >= own && r.kind == Statement::Kind::Update && pending_init(r.storage, own))
+        reductions.push_back(r.storage);
     }
+    for (int s : reductions) finish_reductions(s, own);
+    --depth_;
   }
 
-  bool pending_init(int s, std::size_t mark) const {
-    return std::any_of(records_.begin() + static_cast<std::ptrdiff_t>(mark), records_.end(), [&](const Record& r) {
-      return r.storage == s && r.kind == Statement::Kind::Init && !r.box.complete;
+  bool pending_init(int s, int level) const {
+    return std::any_of(records_.begin(), records_.end(), [&](const Record& r) {
+      return r.level >= level && r.storage == s && r.kind == Statement::Kind::Init && !r.box.complete;
     });
   }
 
-  /// Runs `body` with `var` in [begin, end), then turns what was written in one iteration into what all have written.
-  void iterate(Var var, std::int64_t begin, std::int64_t end, bool parallel, const std::vector<Node>& body) {
-    const std::size_t mark = records_.size();
-    block(body);
-    close_loop(mark, var, begin, end, parallel);
-  }
-
-  void close_loop(std::size_t mark, Var var, std::int64_t begin, std::int64_t end, bool parallel) {
-    for (std::size_t i = mark; i < records_.size();) {
-      Record& r = records_[i];
+  /// Turns what the block that has just ended wrote in one iteration of `var` into what all of them write.
+  void close_loop(Var var, std::int64_t begin, std::int64_t end, bool parallel) {
+    bool torn = false;
+    for (Record& r : records_) {
+      if (r.level <= depth_) continue;
       const Closed closed = close(r.box, var, begin, end, vars_);
       const bool race = parallel && end - begin > 1 && (closed != Closed::Tiled || r.storage != phase_storage_);
       if (race) fail("Overlap", storage(r.storage).stage, "parallel iterations write the same elements");
-      if (closed == Closed::Torn && r.kind == Statement::Kind::Update)
+      if (closed != Closed::Torn) continue;
+      if (r.kind == Statement::Kind::Update)
         fail("NotCovered", storage(r.storage).stage, "the terms of the reduction do not make up a box");
-      if (closed == Closed::Torn) {
-        records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
-        ++i;
-      }
+      torn = true;
+      r.level = -1;
     }
+    if (torn) std::erase_if(records_, [](const Record& r) { return r.level < 0; });
+  }
+  /// Hands the records of the block that has just ended to the one around it.
+  void surface() {
+    for (Record& r : records_) r.level = std::min(r.level, depth_);
   }
 
   void check_range(Var var, std::int64_t begin, std::int64_t end, const char* what) const {
@@ -164,18 +164,17 @@ class Verifier {
     if (loop.kind == Annotation::Vectorized && (loop.begin != 0 || loop.lanes < loop.end))
       throw ScheduleError("OutOfBounds", "the lanes of '" + vars_[loop.var].name + "' do not hold its iterations",
                           schedule_, -1);
-    const std::size_t facts = facts_.size(), bounds = bounds_.size(), mark = records_.size();
+    const std::size_t facts = facts_.size(), bounds = bounds_.size();
     for (const Bound& b : loop.lower) bounds_.emplace_back(loop.var, Affine::of(loop.var, b.divisor) - b.numerator);
     for (const Bound& b : loop.upper) bounds_.emplace_back(loop.var, b.numerator - Affine::of(loop.var, b.divisor));
     for (std::size_t i = bounds; i < bounds_.size(); ++i) facts_.push_back({bounds_[i].second, false});
     block(loop.body);
     if (bounds_.size() > bounds) {
       // Not every iteration runs, so only terms, which say themselves which of them exist, are counted on.
-      records_.erase(std::remove_if(records_.begin() + static_cast<std::ptrdiff_t>(mark), records_.end(),
-                                    [](const Record& r) { return r.kind != Statement::Kind::Update; }),
-                     records_.end());
+      std::erase_if(records_, [&](const Record& r) { return r.level > depth_ && r.kind != Statement::Kind::Update; });
     }
-    close_loop(mark, loop.var, loop.begin, loop.end, loop.kind == Annotation::Parallel);
+    close_loop(loop.var, loop.begin, loop.end, loop.kind == Annotation::Parallel);
+    surface();
     facts_.resize(facts);
     bounds_.resize(bounds);
   }
@@ -193,13 +192,14 @@ class Verifier {
 
   void walk(const FusedLoop& loop) {
     const bool parallel = loop.kind == Annotation::Parallel;
-    const std::size_t mark = records_.size(), chosen = branched(loop.body, loop, 0), before = segmented_.size();
+    const std::size_t chosen = branched(loop.body, loop, 0), before = segmented_.size();
     for (const auto& component : loop.components) check_range(component.var, 0, component.extent, "loop");
     for (std::size_t i = 0; i < chosen; ++i) segmented_.push_back({loop.components[i].var, parallel});
     block(loop.body);
     segmented_.resize(before);
     for (std::size_t i = loop.components.size(); i-- > chosen;)
-      close_loop(mark, loop.components[i].var, 0, loop.components[i].extent, parallel);
+      close_loop(loop.components[i].var, 0, loop.components[i].extent, parallel);
+    surface();
   }
 
   void walk(const Branch& branch) {
@@ -208,33 +208,37 @@ class Verifier {
     const auto owner =
         std::find_if(segmented_.begin(), segmented_.end(), [&](const Segmented& s) { return s.var == branch.var; });
     const bool parallel = owner != segmented_.end() && owner->parallel;
-    const std::size_t mark = records_.size();
     for (const Branch::Segment& segment : branch.segments) {
       if (segment.begin != next)
         throw ScheduleError("NotCovered", "the segments of '" + vars_[branch.var].name + "' leave a gap", schedule_,
                             -1);
       next = segment.end;
       check_range(segment.refined, segment.begin, segment.end, "segment");
-      iterate(segment.refined, segment.begin, segment.end, parallel, segment.body);
+      block(segment.body);
+      close_loop(segment.refined, segment.begin, segment.end, parallel);
+      surface();
     }
     if (next != whole.hi + 1)
       throw ScheduleError("NotCovered", "the segments of '" + vars_[branch.var].name + "' leave a gap", schedule_, -1);
-    const bool overlap = merge_records(mark);
-    if (parallel && (overlap || records_overlap(mark))) {
-      fail("Overlap", storage(records_.back().storage).stage, "parallel iterations write the same elements");
-    }
+    const bool overlap = merge_records(depth_);
+    if (parallel && (overlap || records_overlap(depth_)))
+      fail("Overlap", storage(phase_storage_).stage, "parallel iterations write the same elements");
   }
 
-  /// Merges boxes of the same storage and kind. Returns whether some overlapped.
-  bool merge_records(std::size_t mark) {
+  /// Merges boxes of the same storage, kind and level, from `level` inwards; of one storage if `only` names it. Returns
+  /// whether some overlapped.
+  bool merge_records(int level, int only = -1) {
     bool overlap = false;
-    for (std::size_t i = mark; i < records_.size(); ++i) {
-      std::vector<WriteBox> boxes;
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      const Record& first = records_[i];
+      if (first.level < level || (only >= 0 && first.storage != only)) continue;
       std::vector<std::size_t> places;
       for (std::size_t j = i; j < records_.size(); ++j) {
-        if (records_[j].storage == records_[i].storage && records_[j].kind == records_[i].kind) places.push_back(j);
+        if (records_[j].storage == first.storage && records_[j].kind == first.kind && records_[j].level == first.level)
+          places.push_back(j);
       }
       if (places.size() < 2) continue;
+      std::vector<WriteBox> boxes;
       for (std::size_t place : places) boxes.push_back(std::move(records_[place].box));
       overlap = merge(boxes, 0) || overlap;
       for (std::size_t k = 0; k < boxes.size(); ++k) records_[places[k]].box = std::move(boxes[k]);
@@ -245,11 +249,11 @@ class Verifier {
   }
 
   /// Whether two boxes of a storage, written by different segments, share elements or cannot be told apart.
-  bool records_overlap(std::size_t mark) const {
-    for (std::size_t i = mark; i < records_.size(); ++i) {
+  bool records_overlap(int level) const {
+    for (std::size_t i = 0; i < records_.size(); ++i) {
       for (std::size_t j = i + 1; j < records_.size(); ++j) {
         const Record &a = records_[i], &b = records_[j];
-        if (a.storage != b.storage || a.kind != b.kind) continue;
+        if (a.level < level || b.level < level || a.storage != b.storage || a.kind != b.kind) continue;
         bool apart = false;
         for (std::size_t d = 0; d < a.box.lo.size() && !apart; ++d) {
           const Interval r = range_of(b.box.lo[d] - a.box.lo[d], vars_);
@@ -263,19 +267,19 @@ class Verifier {
 
   // ---- reductions
 
-  /// Matches the terms taken so far with the initialised elements (records from `mark` on). Every term that exists must
-  /// have been taken once; then the elements are complete.
-  void finish_reductions(int s, std::size_t mark) {
-    if (!pending_init(s, mark)) return;
-    merge_records(mark);
+  /// Matches the terms taken so far with the initialised elements (records of `level` and inwards). Every term that
+  /// exists must have been taken once; then the elements are complete.
+  void finish_reductions(int s, int level) {
+    if (!pending_init(s, level)) return;
+    merge_records(level, s);
     const ir::Stage& stage = definition(storage(s).stage);
     const int stage_index = storage(s).stage;
     const std::size_t rank = stage.axes.size();
     std::vector<std::size_t> inits;
     std::vector<WriteBox*> updates, finishes;
-    for (std::size_t i = mark; i < records_.size(); ++i) {
+    for (std::size_t i = 0; i < records_.size(); ++i) {
       Record& r = records_[i];
-      if (r.storage != s) continue;
+      if (r.storage != s || r.level < level) continue;
       if (r.kind == Statement::Kind::Init && !r.box.complete) inits.push_back(i);
       if (r.kind == Statement::Kind::Update) updates.push_back(&r.box);
       if (r.kind == Statement::Kind::Finish) finishes.push_back(&r.box);
@@ -283,6 +287,7 @@ class Verifier {
     std::size_t placed = 0;
     for (std::size_t i : inits) {
       const WriteBox& init = records_[i].box;
+      if (!init.strides.empty()) fail("NotCovered", stage_index, "the initialised elements do not make up a box");
       Cell whole;
       for (std::size_t d = 0; d < rank; ++d) {
         whole.lo.push_back(0);
@@ -322,15 +327,17 @@ class Verifier {
           fail("NotCovered", stage_index, "some terms of the reduction are never taken");
       }
     }
+    for (const WriteBox* update : updates) {
+      if (!update->strides.empty()) fail("NotCovered", stage_index, "the terms of the reduction do not make up a box");
+    }
     if (placed < updates.size())
       fail("NotCovered", stage_index, "terms enter elements that are not initialised at that point");
     for (std::size_t i : inits) records_[i].box.complete = true;
-    const auto used = [&](const Record& r) {
-      return r.storage == s && (r.kind == Statement::Kind::Update || r.kind == Statement::Kind::Finish);
-    };
-    records_.erase(std::remove_if(records_.begin() + static_cast<std::ptrdiff_t>(mark), records_.end(), used),
-                   records_.end());
-    merge_records(mark);
+    std::erase_if(records_, [&](const Record& r) {
+      return r.storage == s && r.level >= level &&
+             (r.kind == Statement::Kind::Update || r.kind == Statement::Kind::Finish);
+    });
+    merge_records(level, s);
   }
 
   /// The terms of `update` relative to the corner of `init`; nothing when their distance is not constant.
@@ -415,7 +422,8 @@ class Verifier {
           facts_.push_back(std::move(c));
       }
     }
-    const std::vector<Affine> element(s.axes.begin(), s.axes.begin() + static_cast<std::ptrdiff_t>(rank));
+    const std::vector<Affine> own(s.axes.begin(), s.axes.begin() + static_cast<std::ptrdiff_t>(rank));
+    const Element element(own.begin(), own.end());
     check_inside(s.storage, element, s.stage, "writes");
     if (takes_terms || s.kind == Statement::Kind::Finish) check_initialised(s, element);
     const bool partials = storage(s.storage).lane_partials > 0;
@@ -427,9 +435,9 @@ class Verifier {
         break;
       case Statement::Kind::Finish: check_reads(stage.init); break;
     }
-    WriteBox box{takes_terms ? s.axes : element, {}, false, s.kind != Statement::Kind::Init};
+    WriteBox box{takes_terms ? s.axes : own, {}, {}, false, s.kind != Statement::Kind::Init};
     box.extent.assign(box.lo.size(), 1);
-    records_.push_back({s.kind, s.storage, std::move(box)});
+    records_.push_back({s.kind, s.storage, std::move(box), depth_});
     facts_.resize(facts);
   }
 
@@ -487,49 +495,75 @@ class Verifier {
   bool implied(const Condition& c, const std::vector<Condition>& facts) const {
     if (!c.equality) return implied_nonnegative(c.form, facts);
     if (analysis::decide(c, vars_) == true) return true;
-    return std::any_of(facts.begin(), facts.end(),
-                       [&](const Condition& f) { return f.equality && (f.form == c.form || f.form == c.form * -1); });
+    const auto zero = [&](const Affine& form) { return range_of(form, vars_) == Interval{0, 0}; };
+    return std::any_of(facts.begin(), facts.end(), [&](const Condition& f) {
+      return f.equality && (zero(f.form - c.form) || zero(f.form + c.form));
+    });
   }
   bool implied_nonnegative(const Affine& form, const std::vector<Condition>& facts) const {
     if (range_of(form, vars_).lo >= 0) return true;
     for (const Condition& fact : facts) {
-      if (range_of(form - fact.form, vars_).lo >= 0) return true;
-      if (fact.equality && range_of(form + fact.form, vars_).lo >= 0) return true;
+      if (fact.form.terms.empty()) continue;
+      // form - scale * fact >= 0 for the scale at which the fact's first variable cancels.
+      const analysis::Term& lead = fact.form.terms.front();
+      const std::int64_t own = form.coefficient(lead.var);
+      std::int64_t scale = own % lead.coefficient == 0 ? own / lead.coefficient : 1;
+      if (scale == 0 || (scale < 0 && !fact.equality)) scale = 1;
+      Affine rest = form;
+      rest.add_scaled(fact.form, -scale);
+      if (range_of(rest, vars_).lo >= 0) return true;
     }
     return false;
   }
   bool nonnegative(const Affine& form) const { return implied_nonnegative(form, facts_); }
 
-  void check_inside(int index, const std::vector<Affine>& element, int stage, const char* what) const {
+  /// An element; axes whose index is known only at run time are empty.
+  using Element = std::vector<std::optional<Affine>>;
+
+  void check_inside(int index, const Element& element, int stage, const char* what) const {
     const Storage& target = storage(index);
     for (std::size_t i = 0; i < element.size(); ++i) {
-      const Affine local = element[i] - target.base[i];
+      if (!element[i]) {
+        // The definition keeps such an index inside the domain.
+        const std::int64_t extent = extent_of(definition(target.stage).axes[i]);
+        if (nonnegative(target.base[i] * -1) && nonnegative(target.base[i] + Affine(target.extents[i] - extent)))
+          continue;
+        fail("OutOfBounds", stage,
+             "it " + std::string(what) + " '" + definition(target.stage).name +
+                 "' at indices known only at run time, but not all of axis " + std::to_string(i) + " is stored");
+      }
+      const Affine local = *element[i] - target.base[i];
       if (!nonnegative(local) || !nonnegative(Affine(target.extents[i] - 1) - local)) {
         fail("OutOfBounds", stage,
              "it " + std::string(what) + " '" + definition(target.stage).name + "' outside its storage: index " +
-                 std::to_string(i) + " is " + analysis::print(element[i], vars_));
+                 std::to_string(i) + " is " + analysis::print(*element[i], vars_));
       }
     }
   }
 
   /// The element that a term enters has been initialised.
-  void check_initialised(const Statement& s, const std::vector<Affine>& element) {
+  void check_initialised(const Statement& s, const Element& element) {
     if (!written(s.storage, element, true))
       fail("NotCovered", s.stage, "terms enter elements that are not initialised at that point");
   }
 
   /// Whether a box written before holds the element, wherever the statement's own element is in its domain.
-  bool written(int index, const std::vector<Affine>& element, bool pending) {
+  bool written(int index, const Element& element, bool pending) {
     const std::size_t facts = facts_.size();
     bool found = false;
     for (int pass = 0; pass < 2 && !found; ++pass) {
       if (pass == 1) assume_domain();
       for (const Record& r : records_) {
         if (r.storage != index || r.kind == Statement::Kind::Update || r.kind == Statement::Kind::Finish) continue;
-        if (!pending && !r.box.complete) continue;
+        if ((!pending && !r.box.complete) || !r.box.strides.empty()) continue;
         found = true;
         for (std::size_t i = 0; i < element.size() && found; ++i) {
-          const Affine local = element[i] - r.box.lo[i];
+          if (!element[i]) {
+            const std::int64_t extent = extent_of(definition(storage(index).stage).axes[i]);
+            found = nonnegative(r.box.lo[i] * -1) && nonnegative(r.box.lo[i] + Affine(r.box.extent[i] - extent));
+            continue;
+          }
+          const Affine local = *element[i] - r.box.lo[i];
           found = nonnegative(local) && nonnegative(Affine(r.box.extent[i] - 1) - local);
         }
         if (found) break;
@@ -583,18 +617,17 @@ class Verifier {
 
   void check_read(const ir::ExprNode& load) {
     const int producer = stage_index(load.stage.get()), reader = statement_->stage;
-    std::vector<Affine> index;
+    Element index;
     bool affine = true;
     for (const ir::Expr& arg : load.args) {
-      auto form = analysis::to_affine(arg, lookup(*axes_), vars_);
-      affine = affine && form.has_value();
-      index.push_back(form.value_or(Affine(0)));
+      index.push_back(analysis::to_affine(arg, lookup(*axes_), vars_));
+      affine = affine && index.back().has_value();
     }
     if (program_.inlined[static_cast<std::size_t>(producer)]) {
       const ir::Stage& inlined = *load.stage;
       const std::size_t depth = axes_->size();
       for (std::size_t i = 0; i < index.size(); ++i) {
-        if (affine) axes_->emplace_back(inlined.axes[i].get(), std::move(index[i]));
+        if (index[i]) axes_->emplace_back(inlined.axes[i].get(), std::move(*index[i]));
       }
       check_reads(inlined.body[static_cast<std::size_t>(load.index)]);
       axes_->resize(depth);
@@ -609,43 +642,34 @@ class Verifier {
     const StorageKind kind = storage(from).kind;
     if (prepare_ && kind == StorageKind::Input)
       fail("NotCovered", reader, "it is prepared, but reads '" + load.stage->name + "', which is not constant");
-    if (!affine) return check_opaque(from, load);
     check_inside(from, index, reader, "reads");
+    if (!affine) check_own_domain(load.stage->name);
     if (kind == StorageKind::Input || kind == StorageKind::Constant) return;
-    if (from != statement_->storage) finish_reductions(from, 0);
+    if (from != statement_->storage) {
+      finish_reductions(from, 0);
+      merge_records(0, from);
+    }
     const bool local = kind == StorageKind::Local || kind == StorageKind::Register;
     // The whole domain of a stage at root is there; in-domain elements read nothing else.
     const bool there =
         local ? written(from, index, false) : std::any_of(records_.begin(), records_.end(), [&](const Record& r) {
-          return r.storage == from && r.box.complete && covers_domain(r.box, *load.stage);
+          return r.storage == from && covers_domain(r.box, *load.stage);
         });
     if (!there) {
       std::string text;
-      for (const Affine& form : index) text += (text.empty() ? "" : ", ") + analysis::print(form, vars_);
+      for (const auto& form : index) text += (text.empty() ? "" : ", ") + (form ? analysis::print(*form, vars_) : "?");
       fail("NotCovered", reader, "it reads '" + load.stage->name + "[" + text + "]' before it is written");
     }
   }
 
-  /// A read at indices known only at run time: the definition keeps them inside the domain, for elements inside theirs.
-  void check_opaque(int from, const ir::ExprNode& load) {
-    const Storage& source = storage(from);
-    const ir::Stage& stage = *load.stage;
-    const int reader = statement_->stage;
-    if (source.kind != StorageKind::Input && source.kind != StorageKind::Constant) {
-      finish_reductions(from, 0);
-      const bool there = std::any_of(records_.begin(), records_.end(), [&](const Record& r) {
-        return r.storage == from && r.box.complete && covers_domain(r.box, stage);
-      });
-      if (!there)
-        fail("NotCovered", reader,
-             "it reads '" + stage.name + "' at indices known only at run time before the whole is written");
-    }
+  /// An index known only at run time is inside the domain for elements inside theirs; others must not be computed.
+  void check_own_domain(const std::string& source) const {
+    const ir::Stage& own = definition(statement_->stage);
     for (std::size_t i = 0; i < statement_->axes.size(); ++i) {
-      const ir::Stage& own = definition(reader);
       const std::int64_t extent = extent_of(i < own.axes.size() ? own.axes[i] : own.reduce_axes[i - own.axes.size()]);
       if (!nonnegative(statement_->axes[i]) || !nonnegative(Affine(extent - 1) - statement_->axes[i]))
-        fail("OutOfBounds", reader,
-             "it reads '" + stage.name + "' at indices known only at run time, past its own domain");
+        fail("OutOfBounds", statement_->stage,
+             "it reads '" + source + "' at indices known only at run time, past its own domain");
     }
   }
 
@@ -665,6 +689,7 @@ class Verifier {
   std::vector<std::pair<const ir::AxisNode*, Affine>>* axes_ = nullptr;
   const Statement* statement_ = nullptr;
   int phase_storage_ = -1;
+  int depth_ = 0;  ///< open blocks
   bool prepare_ = false;
 };
 
