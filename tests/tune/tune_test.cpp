@@ -342,6 +342,14 @@ TEST_F(TuneTest, SamplesForTheMedianAreTrialsToo) {
   EXPECT_EQ(std::ranges::count(stored(), kSampleOrigin, &record::Record::strategy), samples);
 }
 
+TEST_F(TuneTest, NothingIsBuiltThatTheBudgetCannotMeasure) {
+  Options sampled = options();
+  sampled.measure_random = true;
+  sampled.trials = 6;
+  EXPECT_EQ(run(sampled).trials, 6);
+  EXPECT_EQ(hardware_->builds, 6);
+}
+
 TEST_F(TuneTest, PatienceEndsATaskThatGainsNothing) {
   use([](const record::CandidateRecord&) { return Fate{.seconds = 1e-3}; });
   Options patient = options();
