@@ -36,3 +36,11 @@ foreach(entry IN LISTS TEMPER_LAYERS)
     include(${CMAKE_SOURCE_DIR}/src/temper/${room}/room.cmake)
   endif()
 endforeach()
+
+# What a user needs: the command, the processes that it starts, and the C runtime; no tests, benches or examples.
+add_custom_target(programs)
+foreach(program temper temper-builder temper-runner temper-peer temper-replay temper_runtime_shared)
+  if(TARGET ${program})
+    add_dependencies(programs ${program})
+  endif()
+endforeach()

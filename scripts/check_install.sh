@@ -4,7 +4,7 @@
 source "$(dirname "$0")/common.sh"
 cd "$TEMPER_ROOT"
 configure release
-build release
+build release programs
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 cmake --install build/release --prefix "$work/prefix" >"$work/install.log" || { cat "$work/install.log" >&2; die "installing failed"; }
