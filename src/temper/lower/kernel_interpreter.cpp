@@ -105,7 +105,7 @@ std::int64_t integer_operation(Op op, std::int64_t a, std::int64_t b, int bits) 
     case Op::Mul: return static_cast<std::int64_t>(x * y);
     case Op::Div: return b == 0 ? a : b == -1 ? static_cast<std::int64_t>(0 - x) : a / b;
     case Op::FloorDiv: return floor_div(a, b);
-    case Op::Mod: return a - floor_div(a, b) * b;
+    case Op::Mod: return a % b + (a % b < 0 ? b : 0);
     case Op::Min: return std::min(a, b);
     case Op::Max: return std::max(a, b);
     case Op::Neg: return static_cast<std::int64_t>(0 - x);
