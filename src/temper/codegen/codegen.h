@@ -38,9 +38,9 @@ struct Generated {
   double emit_seconds = 0, machine_seconds = 0, link_seconds = 0;
 };
 
-/// Generates code for one target. Construction costs milliseconds, so keep one. Not for use from two threads at once; use
-/// one per thread: linking and the set-up of LLVM's passes take turns, the rest runs side by side. Each kernel leaves about
-/// 1 KB behind in LLVM, so a process that generates millions should be renewed now and then.
+/// Generates code for one target. Construction costs milliseconds, so keep one. Not for use from two threads at once;
+/// use one per thread: linking and the set-up of LLVM's passes take turns, the rest runs side by side. Each kernel
+/// leaves about 1 KB behind in LLVM, so a process that generates millions should be renewed now and then.
 class Generator {
  public:
   /// Throws Error{Unsupported} when the target lacks AVX2 and FMA, or when this build of LLVM does not know it.
