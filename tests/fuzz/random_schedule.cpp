@@ -158,7 +158,9 @@ class Generator {
         serial.push_back(parts[0]);
         lanes = parts[1];
       } else if (reduce && random_.chance(0.4)) {
-        const std::vector<Loop> parts = s_.split(own[i], {number(2, 4)}, random_.chance(0.7) ? Tail::Peel : tail());
+        Tail cut = random_.chance(0.7) ? Tail::Peel : tail();
+        if (cut == Tail::ShiftInwards) cut = Tail::Balance;
+        const std::vector<Loop> parts = s_.split(own[i], {number(2, 4)}, cut);
         serial.push_back(parts[0]);
         unrolled.push_back(parts[1]);
       } else if (reduce) {

@@ -110,6 +110,11 @@ void Builder::nest(StageState& state, std::size_t depth, std::vector<Node>& out)
     throw ScheduleError("MemoryPartials", "a vectorised reduce loop needs its stage in registers", schedule_,
                         state.stage, state.vector_iter, "cache_write the stage and set_scope it to register");
   }
+  if (lane_partials && std::any_of(stage.splits.begin(), stage.splits.end(),
+                                   [&](const schedule::Split& s) { return s.outer == state.vector_iter; })) {
+    throw ScheduleError("VectorLanes", "the width of the lane partials is not constant", schedule_, state.stage,
+                        state.vector_iter, "vectorise the innermost loop of the split");
+  }
   const std::size_t first = std::min(state.first_reduce, stage.order.size());
   if (depth == first) {
     spatial_nest(state, depth, Statement::Kind::Init, out);
@@ -194,7 +199,7 @@ void Builder::component(StageState& state, std::size_t depth, const std::vector<
       StageState inner = state;
       if (split >= 0) inner.apply(split, piece);
       inner.bound[static_cast<std::size_t>(iter)] = 1;
-      inner.value[static_cast<std::size_t>(iter)] = Affine::of(refined);
+      inner.value[static_cast<std::size_t>(iter)] = cuts[c + 1] - cuts[c] == 1 ? Affine(cuts[c]) : Affine::of(refined);
       inner.resolve(schedule_);
       Branch::Segment segment{cuts[c], cuts[c + 1], refined, {}};
       component(inner, depth, components, iters, index + 1, segment.body);
@@ -203,6 +208,16 @@ void Builder::component(StageState& state, std::size_t depth, const std::vector<
   }
   out.push_back({std::move(branch)});
 }
+
+namespace {
+
+/// What the loop's variable stands for: a number where there is one iteration, whatever the bounds.
+Affine value_of(const Loop& loop) {
+  const bool single = loop.end - loop.begin == 1 && loop.lanes <= 1 && loop.lower.empty() && loop.upper.empty();
+  return single ? Affine(loop.begin) : Affine::of(loop.var);
+}
+
+}  // namespace
 
 void Builder::serial_loop(StageState& state, std::size_t depth, int iter, std::vector<Node>& out) {
   const schedule::StageSchedule& stage = *state.schedule;
@@ -236,6 +251,7 @@ void Builder::serial_loop(StageState& state, std::size_t depth, int iter, std::v
       inner.value[static_cast<std::size_t>(iter)] = Affine::of(node.var);
       inner.resolve(schedule_);
       if (it.reduce && it.annotation == Annotation::Serial && !bound_reduce_loop(inner, iter, node)) continue;
+      inner.value[static_cast<std::size_t>(iter)] = value_of(node);
       inside(inner, depth, iter, node.body);
       if (!node.body.empty()) out.push_back({std::move(node)});
     }
@@ -270,7 +286,8 @@ bool Builder::bound_reduce_loop(StageState& state, int iter, Loop& node) {
     return true;
   const std::vector<Range> ranges = state.axis_ranges();
   const bool in_lanes = state.vector_iter >= 0 && state.bound[static_cast<std::size_t>(state.vector_iter)];
-  const Var lanes = in_lanes ? state.value[static_cast<std::size_t>(state.vector_iter)].terms.front().var : -1;
+  const Affine* lane_value = in_lanes ? &state.value[static_cast<std::size_t>(state.vector_iter)] : nullptr;
+  const Var lanes = lane_value != nullptr && !lane_value->is_constant() ? lane_value->terms.front().var : -1;
   for (std::size_t c = 0; c < forms.conditions.size(); ++c) {
     const Condition& condition = forms.conditions[c];
     if (condition.equality || state.discharged[c]) continue;
@@ -299,7 +316,6 @@ bool Builder::bound_reduce_loop(StageState& state, int iter, Loop& node) {
   // The loop variable's range follows the constant part of its bounds.
   const Var narrowed = program_.vars.add(program_.vars[node.var].name, {node.begin, node.end - 1});
   node.var = narrowed;
-  state.value[static_cast<std::size_t>(iter)] = Affine::of(narrowed);
   return true;
 }
 
@@ -330,7 +346,7 @@ void Builder::spatial_nest(StageState& state, std::size_t depth, Statement::Kind
     StageState inner = state;
     if (split >= 0) inner.apply(split, piece);
     inner.bound[static_cast<std::size_t>(iter)] = 1;
-    inner.value[static_cast<std::size_t>(iter)] = Affine::of(node.var);
+    inner.value[static_cast<std::size_t>(iter)] = value_of(node);
     inner.resolve(schedule_);
     spatial_nest(inner, depth + 1, kind, node.body);
     if (!node.body.empty()) out.push_back({std::move(node)});

@@ -427,6 +427,8 @@ class Verifier {
     check_inside(s.storage, element, s.stage, "writes");
     if (takes_terms || s.kind == Statement::Kind::Finish) check_initialised(s, element);
     const bool partials = storage(s.storage).lane_partials > 0;
+    if (s.kind == Statement::Kind::Finish && !partials)
+      fail("Overlap", s.stage, "the initial value enters twice: there are no lane partials");
     switch (s.kind) {
       case Statement::Kind::Define:
       case Statement::Kind::Update: check_reads(stage.body); break;
@@ -495,11 +497,27 @@ class Verifier {
   bool implied(const Condition& c, const std::vector<Condition>& facts) const {
     if (!c.equality) return implied_nonnegative(c.form, facts);
     if (analysis::decide(c, vars_) == true) return true;
-    const auto zero = [&](const Affine& form) { return range_of(form, vars_) == Interval{0, 0}; };
+    // The same form, or a remainder of it: a % d == 0 follows from a == 0, and the other way round where |a| < d.
+    const auto same = [&](const Affine& a, const Affine& b) {
+      return range_of(a - b, vars_) == Interval{0, 0} || range_of(a + b, vars_) == Interval{0, 0};
+    };
+    const Affine* inner = remainder_operand(c.form);
     return std::any_of(facts.begin(), facts.end(), [&](const Condition& f) {
-      return f.equality && (zero(f.form - c.form) || zero(f.form + c.form));
+      if (!f.equality) return false;
+      if (same(f.form, c.form) || (inner != nullptr && same(f.form, *inner))) return true;
+      const Affine* other = remainder_operand(f.form);
+      if (other == nullptr || !same(*other, c.form)) return false;
+      const Affine room(vars_[f.form.terms.front().var].divisor - 1);
+      return implied_nonnegative(room - c.form, facts) && implied_nonnegative(room + c.form, facts);
     });
   }
+  /// `a` when the form is a % d or its negation.
+  const Affine* remainder_operand(const Affine& form) const {
+    if (form.constant != 0 || form.terms.size() != 1) return nullptr;
+    const auto& info = vars_[form.terms.front().var];
+    return info.kind == analysis::VarKind::Mod ? &info.operand : nullptr;
+  }
+
   bool implied_nonnegative(const Affine& form, const std::vector<Condition>& facts) const {
     if (range_of(form, vars_).lo >= 0) return true;
     for (const Condition& fact : facts) {
@@ -513,7 +531,36 @@ class Verifier {
       rest.add_scaled(fact.form, -scale);
       if (range_of(rest, vars_).lo >= 0) return true;
     }
-    return false;
+    // c * floor(e / d) + t >= 0 with c of 1 or -1 says the same as a form without the division.
+    for (const analysis::Term& term : form.terms) {
+      const auto& info = vars_[term.var];
+      if (info.kind != analysis::VarKind::FloorDiv || (term.coefficient != 1 && term.coefficient != -1)) continue;
+      Affine rest = (form - Affine::of(term.var, term.coefficient)) * info.divisor;
+      rest.add_scaled(info.operand, term.coefficient);
+      if (term.coefficient == -1) rest.constant += info.divisor - 1;
+      return implied_nonnegative(rest, facts);
+    }
+    return least(form, facts) >= 0;
+  }
+
+  /// A lower bound of the form in which each floor division is bounded by what the facts say of its operand.
+  std::int64_t least(const Affine& form, const std::vector<Condition>& facts) const {
+    std::int64_t sum = form.constant;
+    Affine rest;
+    for (const analysis::Term& term : form.terms) {
+      const auto& info = vars_[term.var];
+      if (info.kind != analysis::VarKind::FloorDiv) {
+        rest += Affine::of(term.var, term.coefficient);
+        continue;
+      }
+      Interval operand = range_of(info.operand, vars_);
+      for (const Condition& fact : facts) {
+        operand.lo = std::max(operand.lo, range_of(info.operand - fact.form, vars_).lo);
+        operand.hi = std::min(operand.hi, range_of(info.operand + fact.form, vars_).hi);
+      }
+      sum += term.coefficient * analysis::floor_div(term.coefficient > 0 ? operand.lo : operand.hi, info.divisor);
+    }
+    return sum + range_of(rest, vars_).lo;
   }
   bool nonnegative(const Affine& form) const { return implied_nonnegative(form, facts_); }
 

@@ -32,6 +32,13 @@ std::vector<Loop> Schedule::split(Loop loop, const std::vector<std::int64_t>& fa
                           loop.stage, loop.iter);
     }
   }
+  if (tail == Tail::ShiftInwards && stage.iters[static_cast<std::size_t>(loop.iter)].reduce &&
+      !stage.definition->reducer->idempotent) {
+    throw ScheduleError("NotIdempotent",
+                        "shift_inwards takes some terms twice; reducer '" + stage.definition->reducer->name +
+                            "' is not idempotent",
+                        *this, loop.stage, loop.iter, "use another tail");
+  }
   if (stage.fuse_of(loop.iter) != nullptr) {
     throw ScheduleError("NotALoop", "a fused loop cannot be split", *this, loop.stage, loop.iter,
                         "split first, then fuse");

@@ -145,7 +145,8 @@ class Schedule {
   ///   for i in 10:                for i.0 in 3:
   ///     A[i] = f(i)       →         for i.1 in 4:
   ///                                   if i.0*4 + i.1 < 10: A[i.0*4 + i.1] = f(i.0*4 + i.1)
-  /// Requires: `loop` is a serial leaf loop, not fused. Errors: NotALoop, AnnotatedLoop, EmptyFactor.
+  /// Requires: `loop` is a serial leaf loop, not fused; a reduce loop shifts inwards only under an idempotent reducer.
+  /// Errors: NotALoop, AnnotatedLoop, EmptyFactor, NotIdempotent.
   std::vector<Loop> split(Loop loop, const std::vector<std::int64_t>& factors, Tail tail = Tail::Peel);
 
   /// Fuses loops that are adjacent in the loop list into one, outermost first.
