@@ -36,6 +36,10 @@ Program Builder::run() && {
   for (int s : order_) {
     const schedule::StageSchedule& stage = schedule_[s];
     if (!stage.is_placeholder() && stage.compute.kind != PlacementKind::Root) continue;
+    if (stage.scope == schedule::Scope::Register) {
+      throw ScheduleError("RegisterAtRoot", "a stage at root cannot live in registers", schedule_, s, -1,
+                          "compute_at a loop of its consumer");
+    }
     const StorageKind kind = stage.is_placeholder()
                                  ? (stage.definition->constant ? StorageKind::Constant : StorageKind::Input)
                              : schedule_.is_output(s) ? StorageKind::Output

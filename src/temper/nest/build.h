@@ -10,8 +10,9 @@ struct BuildOptions {
   int max_border_cuts = 8;  ///< border iterations of one loop that get a body of their own; beyond, they are masked
 };
 
-/// Throws ScheduleError when the schedule cannot be carried out (rules: TooManyBodies, RaggedFuse, SymbolicExtent,
-/// ShiftInwardsParallel, RegisterLayout, VectorLanes, MemoryPartials, UnreachableStage).
+/// Throws ScheduleError when the schedule cannot be carried out: TooManyBodies, RaggedFuse, RaggedSplit,
+/// ShiftInwardsParallel, RegisterLayout, RegisterAtRoot, VectorLanes, MemoryPartials, AtVectorLoop, StoreInside,
+/// ParallelInside, FusedInsideReduce, UnreachableStage. Throws Error{Unsupported} for symbolic extents.
 Program build(const schedule::Schedule& schedule, const BuildOptions& options = {});
 
 /// Checks a program, whoever built it: every access inside its storage or masked, every output element written exactly

@@ -35,6 +35,7 @@ void Schedule::compute_at(std::string_view stage_name, Loop loop) {
 void Schedule::compute_inline(std::string_view stage_name) {
   const int s = require_stage(stage_name, true);
   if (is_output(s)) throw ScheduleError("OutputStage", "an output cannot be inlined", *this, s);
+  if ((*this)[s].prepared) throw ScheduleError("NotAtRoot", "a prepared stage is computed at root", *this, s);
   if ((*this)[s].definition->is_reduction())
     throw ScheduleError("ReductionStage", "a reduction cannot be inlined", *this, s, -1, "use compute_at");
   if ((*this)[s].definition->dtypes.size() != 1)

@@ -174,10 +174,10 @@ class Schedule {
 
   /// Computes `stage` inside `loop` of a consumer, just before the loops inside it, for the box that is read there.
   /// Requires: `stage` is no output and no placeholder; `loop` belongs to a stage that reads it, directly or not; not
-  /// inlined. Errors: OutputStage, Placeholder, NotAConsumer, NotALoop.
+  /// inlined, not prepared. Errors: OutputStage, Placeholder, NotAConsumer, NotALoop, NotAtRoot.
   void compute_at(std::string_view stage, Loop loop);
-  /// Replaces reads of `stage` by its definition. Requires: not a reduction, no output. Errors: OutputStage,
-  /// Placeholder, ReductionStage.
+  /// Replaces reads of `stage` by its definition. Requires: not a reduction, no output, one component, not prepared.
+  /// Errors: OutputStage, Placeholder, ReductionStage, TupleStage, NotAtRoot.
   void compute_inline(std::string_view stage);
   void compute_root(std::string_view stage);
   /// Keeps the elements of `stage` from this (outer) loop on, while they are computed at `compute_at`.
@@ -187,15 +187,18 @@ class Schedule {
 
   /// Inserts a copy of `source` that `consumer` reads instead. Returns the new stage's name, `source_cache`.
   ///   C[i] = f(A[i])    →    A_cache[i] = A[i];  C[i] = f(A_cache[i])
-  /// Requires: `consumer` reads `source`. Errors: NotAConsumer, UnknownStage.
+  /// Requires: `consumer` reads `source`; no stage has the new name. Errors: NotAConsumer, UnknownStage, Placeholder,
+  /// DuplicateStage.
   std::string cache_read(std::string_view source, std::string_view consumer);
   /// Computes `stage` into a new stage `stage_local` first; `stage` becomes a copy of it.
   ///   C[i] = f(i)       →    C_local[i] = f(i);  C[i] = C_local[i]
-  /// Requires: `stage` has untouched loops. Errors: Placeholder, AlreadyScheduled.
+  /// Requires: `stage` has untouched loops; no stage has the new name. Errors: Placeholder, AlreadyScheduled,
+  /// DuplicateStage.
   std::string cache_write(std::string_view stage);
   /// Cuts a reduce axis into blocks of `factor`: a new stage `stage_rf` reduces each block (its first spatial axis
-  /// counts the blocks) and `stage` reduces the blocks. Requires: untouched loops; an associative reducer. Errors:
-  /// NotAReduceAxis, NotAssociative, AlreadyScheduled, EmptyFactor.
+  /// counts the blocks) and `stage` reduces the blocks. Requires: untouched loops; an associative reducer, commutative
+  /// where there are several reduce axes. Errors: NotAReduceAxis, NotAssociative, NotCommutative, AlreadyScheduled,
+  /// EmptyFactor, Placeholder, DuplicateStage.
   std::string rfactor(std::string_view stage, std::string_view axis, std::int64_t factor);
 
   /// Stores the elements in this order; a bijection from indices to storage, up to padding. Loops are not affected.
