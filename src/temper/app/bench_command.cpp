@@ -130,6 +130,7 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
     for (const auto& [key, value] : task.key.fields) layout = key == "layout" ? value : layout;
     out["workloads"].push_back(
         {{"name", entry.name},
+         {"spec", entry.spec},
          {"key", task.key.text()},
          {"layout", layout},
          {"threads", o.work.threads},
