@@ -50,6 +50,8 @@ struct Node {
   /// How the 4-D activations among inputs and outputs are stored. Shapes of values are always those of the stored
   /// order.
   ops::Layout layout = ops::Layout::Nchw;
+  /// An NHWC convolution whose first input is still stored as NCHW: its kernel reads it in that order.
+  bool reads_nchw = false;
   std::vector<std::string> origins = {};  ///< names of the model's nodes that it stands for
 };
 

@@ -42,11 +42,17 @@ std::vector<ops::TensorValue> evaluate(const Graph& graph, const NamedTensors& i
   Contents contents = start(graph, inputs);
   for (const Node& node : graph.nodes) {
     std::map<ValueId, ops::Operand> operands;
+    ops::TensorValue reordered;
     const ops::Node bound = bind(node, [&](ValueId id) {
       const auto [entry, is_new] = operands.try_emplace(id);
       if (is_new) {
         entry->second = placeholder_operand(graph, id, "in" + std::to_string(operands.size() - 1));
         entry->second.value = &*contents[static_cast<std::size_t>(id)];
+        if (node.reads_nchw && id == node.inputs[0]) {
+          reordered = transposed(*entry->second.value, kToNhwc);
+          entry->second = {ir::placeholder("nhwc", ops::extents(reordered.type.shape), reordered.type.dtype),
+                           &reordered};
+        }
       }
       return entry->second;
     });

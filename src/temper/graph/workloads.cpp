@@ -7,6 +7,7 @@
 
 #include "temper/graph/definition.h"
 #include "temper/graph/generic_workload.h"
+#include "temper/graph/permute.h"
 #include "temper/ops/window.h"
 #include "temper/support/error.h"
 
@@ -61,7 +62,9 @@ BoundWorkload matmul(const Graph& graph, const Group& group, const Node& node, o
 }
 
 ops::Conv2dShape conv_shape(const Graph& graph, const Node& node) {
-  const Sizes in = graph.sizes(node.inputs[0]), weights = graph.sizes(node.inputs[1]);
+  Sizes in = graph.sizes(node.inputs[0]);
+  if (node.reads_nchw) in = permuted(in, kToNhwc);
+  const Sizes weights = graph.sizes(node.inputs[1]);
   ops::Conv2dShape shape;
   const auto window =
       ops::window_axes(bind_placeholders(graph, node), in, std::array<std::int64_t, 2>{weights[2], weights[3]});
@@ -91,9 +94,16 @@ bool is_product(const ops::Conv2dShape& s, const ops::Epilogue& epilogue) {
 BoundWorkload conv(Graph& graph, const Group& group, const Node& node, ops::Constness constness) {
   const ops::Conv2dShape s = conv_shape(graph, node);
   const ValueId weights = node.inputs[1];
-  if (!graph.value(weights).is_constant() || !is_product(s, group.epilogue)) {
-    return bind_anchor(graph, group, ops::conv2d_workload(s, group.epilogue, constness), "in", node.inputs[0], "weight",
-                       weights);
+  if (node.reads_nchw || !graph.value(weights).is_constant() || !is_product(s, group.epilogue)) {
+    ops::Workload work = ops::conv2d_workload(s, group.epilogue, constness);
+    if (node.reads_nchw) {
+      work.compute = permute_placeholder(work.compute, "in", kToNhwc);
+      // The key has the field of the output's layout; the input's stands behind it where it differs.
+      const auto layout =
+          std::find_if(work.fields.begin(), work.fields.end(), [](const auto& f) { return f.first == "layout"; });
+      work.fields.insert(layout + 1, {"in", "nchw"});
+    }
+    return bind_anchor(graph, group, std::move(work), "in", node.inputs[0], "weight", weights);
   }
   ops::MatmulShape shape;
   shape.m = s.n * s.y.input * s.x.input;

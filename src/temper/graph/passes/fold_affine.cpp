@@ -145,8 +145,8 @@ void expand(Graph& graph, std::size_t position) {
       graph.add_constant(node.name + ".shift", ops::TensorValue::from_numbers({dtype, broadcast}, affine.shift));
   const ValueId scaled = graph.add_value(Value{node.name + ".scaled", dtype, {}, {}});
   graph.set_type(scaled, dtype, sizes);
-  Node mul{"Mul", node.opset, node.name + ".scale", {x, scale}, {scaled}, {}, node.layout, node.origins};
-  Node add{"Add", node.opset, node.name, {scaled, shift}, {node.outputs[0]}, {}, node.layout, node.origins};
+  Node mul{"Mul", node.opset, node.name + ".scale", {x, scale}, {scaled}, {}, node.layout, false, node.origins};
+  Node add{"Add", node.opset, node.name, {scaled, shift}, {node.outputs[0]}, {}, node.layout, false, node.origins};
   graph.nodes[position] = std::move(mul);
   graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(position) + 1, std::move(add));
 }

@@ -15,15 +15,14 @@ namespace {
 
 using ops::Layout;
 
-// Axis i of the result is axis order[i] of the source.
-const std::vector<int> kToNhwc{0, 2, 3, 1};
-const std::vector<int> kToNchw{0, 3, 1, 2};
-
 constexpr std::array<std::string_view, 6> kChannelsLast{"AveragePool",       "Conv",          "ConvTranspose",
                                                         "GlobalAveragePool", "GlobalMaxPool", "MaxPool"};
 constexpr std::array<std::string_view, 10> kReductions{"ReduceL1",  "ReduceL2",       "ReduceLogSum", "ReduceLogSumExp",
                                                        "ReduceMax", "ReduceMean",     "ReduceMin",    "ReduceProd",
                                                        "ReduceSum", "ReduceSumSquare"};
+
+/// Up to this many channels a convolution reads an NCHW input directly.
+constexpr std::int64_t kFewChannels = 8;
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -114,7 +113,10 @@ class LayoutPass {
   }
 
   void visit(Node node) {
-    if (is_one_of(kChannelsLast, node.op) && rank(node.inputs[0]) == 4) {
+    if (can_read_nchw(node)) {
+      node.reads_nchw = true;
+      emit_nhwc(std::move(node));
+    } else if (is_one_of(kChannelsLast, node.op) && rank(node.inputs[0]) == 4) {
       node.inputs[0] = as(node.inputs[0], Layout::Nhwc);
       emit_nhwc(std::move(node));
     } else if (node.op == "Transpose" && is_nhwc(node.inputs[0])) {
@@ -125,6 +127,20 @@ class LayoutPass {
       for (ValueId& id : node.inputs) id = as(id, Layout::Nchw);
       graph_.nodes.push_back(std::move(node));
     }
+  }
+
+  /// A dense convolution of few channels with constant weights, whose input nobody has needed as NHWC yet. More
+  /// channels are read faster when they lie together; a 1x1 convolution is a matrix product.
+  bool can_read_nchw(const Node& node) {
+    if (node.op != "Conv" || rank(node.inputs[0]) != 4 || node.attributes.integer("group", 1) != 1) return false;
+    const ValueId in = node.inputs[0];
+    const Value& weights = graph_.value(node.inputs[1]);
+    const bool constant = weights.is_constant() && (node.inputs.size() < 3 || node.inputs[2] == kAbsent ||
+                                                    graph_.value(node.inputs[2]).is_constant());
+    return constant && weights.shape->size() == 4 && ir::is_float(weights.dtype) && !graph_.value(in).is_constant() &&
+           state(in).native == Layout::Nchw && state(in).twin == kAbsent && graph_.sizes(in)[1] <= kFewChannels &&
+           graph_.sizes(in)[1] > 1 &&
+           element_count(weights.data->type.shape) > weights.data->type.shape[0] * graph_.sizes(in)[1];
   }
 
   bool any_nhwc(const Node& node) {

@@ -47,10 +47,11 @@ void split_gemm(Graph& graph) {
       product = graph.add_value(Value{node.name + ".product", graph.value(out).dtype, {}, {}});
       graph.set_type(product, graph.value(out).dtype, graph.sizes(out));
     }
-    nodes.push_back(Node{"MatMul", 13, node.name, {node.inputs[0], b}, {product}, {}, node.layout, node.origins});
+    nodes.push_back(
+        Node{"MatMul", 13, node.name, {node.inputs[0], b}, {product}, {}, node.layout, false, node.origins});
     if (has_c) {
       const ValueId c = scaled(graph, node.inputs[2], beta);
-      nodes.push_back(Node{"Add", 14, node.name + ".add", {product, c}, {out}, {}, node.layout, node.origins});
+      nodes.push_back(Node{"Add", 14, node.name + ".add", {product, c}, {out}, {}, node.layout, false, node.origins});
     }
   }
   graph.nodes = std::move(nodes);
