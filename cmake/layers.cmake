@@ -19,10 +19,10 @@ set(TEMPER_LAYERS
   "protocol:record"
   "runner:runtime,protocol"
   "graph:ops,runtime"
-  "compile:codegen,space,graph"
-  "measure:compile,protocol"
+  "compile:codegen"
+  "measure:compile,runtime,protocol"
   "peers:protocol,target"
   "store:record"
-  "tune:measure,cost,peers,store,compile"
+  "tune:measure,cost,peers,store,compile,space,graph"
   "app:tune"
 )
