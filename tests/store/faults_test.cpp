@@ -150,9 +150,13 @@ TEST(StoreFaults, AReadOnlyMount) {
   fill(*open_sqlite(path, OpenMode::Create), 20);
   ASSERT_TRUE(disk.make_read_only());
   for (const OpenMode mode : {OpenMode::Create, OpenMode::ReadWrite}) {
-    expect_helpful(error_of([&] { open_sqlite(path, mode); }), ErrorCode::Io, "a ?%.db");
+    const Error error = error_of([&] { open_sqlite(path, mode); });
+    expect_helpful(error, ErrorCode::Io, "a ?%.db");
+    EXPECT_THAT(error.message(), HasSubstr("read-only"));
   }
-  expect_helpful(error_of([&] { open_sqlite(folder.file("new.db"), OpenMode::Create); }), ErrorCode::Io, "new.db");
+  const Error creating = error_of([&] { open_sqlite(folder.file("new.db"), OpenMode::Create); });
+  expect_helpful(creating, ErrorCode::Io, "new.db");
+  EXPECT_THAT(creating.message(), HasSubstr("read-only"));
   const auto store = open_sqlite(path, OpenMode::ReadOnly);
   EXPECT_EQ(store->tasks().size(), 7u);
   EXPECT_EQ(store->best(matmul(1), "zen4", 1).size(), 1u);

@@ -1,6 +1,7 @@
 #include "temper/store/sqlite_connection.h"
 
 #include <sqlite3.h>
+#include <sys/statvfs.h>
 
 #include <array>
 #include <cctype>
@@ -51,6 +52,13 @@ constexpr std::array kTranslations = {
     Translation{SQLITE_NOLFS, kAnyExtendedCode, ErrorCode::Io, "the database is larger than the file system allows",
                 "move it to another file system"},
 };
+
+/// Whether the file, or the folder it would be made in, is on a file system that nobody can write.
+bool on_read_only_mount(const std::filesystem::path& path) {
+  struct statvfs found{};
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  return statvfs(folder.c_str(), &found) == 0 && (found.f_flag & ST_RDONLY) != 0;
+}
 
 /// The path as an `file:` URI that asks for an immutable open.
 std::string immutable_uri(const std::filesystem::path& path) {
@@ -191,8 +199,11 @@ void Connection::fail(int code) const {
   // A device without room reports it in several ways; they all mean the same to a person.
   const bool device_full =
       (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && (system_error == ENOSPC || system_error == EDQUOT);
+  // SQLite cannot open what it cannot make room for beside the file.
+  const bool unwritable = primary == SQLITE_CANTOPEN && !device_full && on_read_only_mount(path_);
+  const int meant = device_full ? SQLITE_FULL : unwritable ? SQLITE_READONLY : primary;
   for (const Translation& entry : kTranslations) {
-    if (entry.primary != (device_full ? SQLITE_FULL : primary)) continue;
+    if (entry.primary != meant) continue;
     if (entry.extended != kAnyExtendedCode && entry.extended != extended && entry.extended != code) continue;
     std::string where = path_.string();
     std::string detail = sqlite3_errmsg(handle_.get());
