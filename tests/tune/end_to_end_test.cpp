@@ -89,6 +89,20 @@ TEST_F(EndToEnd, AMissSearchesOnlyWhereThatIsAllowed) {
   EXPECT_EQ(store_->all(task.key, target::fingerprint(target_)).size(), measured);
 }
 
+TEST_F(EndToEnd, RepeatAndNumberAreAsGiven) {
+  const Task task = sample_task("product", 1, 12);
+  Options options = options_;
+  const std::unique_ptr<HardwareTest> hardware =
+      start_processes(target_, 1, options.cancellation, clock_, TEMPER_BIN_DIR, {.repeat = 3, .number = 7});
+  options.hardware = hardware.get();
+  options.trials = 1;
+  tune(std::span(&task, 1), options);
+  const std::vector<record::Record> records = store_->all(task.key, target::fingerprint(target_));
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records.front().measurement.number, 7);
+  EXPECT_EQ(records.front().measurement.repeats % 3, 0) << "whole rounds of three samples";
+}
+
 TEST_F(EndToEnd, AStopBeforeTheFirstMeasurementLeavesNothing) {
   options_.cancellation.request();
   const Task task = sample_task("product", 1, 12);

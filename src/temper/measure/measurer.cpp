@@ -91,6 +91,7 @@ protocol::Timing Measurer::timing() const {
   timing.set_threads(options_.threads);
   timing.set_repeats(options_.repeats);
   timing.set_min_sample_seconds(options_.min_sample_seconds);
+  timing.set_number(options_.number);
   timing.set_cold(options_.cold);
   timing.set_time_limit_seconds(options_.run_limit_seconds);
   if (best_seconds_ && options_.give_up_factor > 0)

@@ -23,6 +23,7 @@ struct MeasureOptions {
   int threads = 1;
   int repeats = 5;                   ///< samples per candidate
   double min_sample_seconds = 2e-3;  ///< the inner loop is made long enough for this
+  std::int64_t number = 0;           ///< calls per sample; 0: as `min_sample_seconds` wants it
   bool cold = false;                 ///< every call starts outside of the caches
   double run_limit_seconds = 10;     ///< checking and timing of one candidate; then RunTimeout
   double build_limit_seconds = 10;   ///< building one candidate; then CompileTimeout

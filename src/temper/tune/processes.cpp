@@ -10,9 +10,12 @@
 namespace temper::tune {
 namespace {
 
-measure::MeasureOptions measure_options(int threads, const std::filesystem::path& programs) {
+measure::MeasureOptions measure_options(int threads, const std::filesystem::path& programs,
+                                        const TimingOptions& timing) {
   measure::MeasureOptions options;
   options.threads = threads;
+  options.repeats = timing.repeat;
+  options.number = timing.number;
   if (!programs.empty()) {
     options.builder = programs / "temper-builder";
     options.runner = programs / "temper-runner";
@@ -23,9 +26,9 @@ measure::MeasureOptions measure_options(int threads, const std::filesystem::path
 class Processes final : public HardwareTest {
  public:
   Processes(const target::Target& target, int threads, CancellationToken cancellation, const Clock& clock,
-            const std::filesystem::path& programs)
+            const std::filesystem::path& programs, const TimingOptions& timing)
       : cancellation_(std::move(cancellation)),
-        measurer_(target::serialise(target), measure_options(threads, programs), clock) {}
+        measurer_(target::serialise(target), measure_options(threads, programs, timing), clock) {}
 
   int parallel_builds() const override { return measurer_.options().builders; }
 
@@ -90,8 +93,8 @@ class Processes final : public HardwareTest {
 
 std::unique_ptr<HardwareTest> start_processes(const target::Target& target, int threads,
                                               const CancellationToken& cancellation, const Clock& clock,
-                                              const std::filesystem::path& programs) {
-  return std::make_unique<Processes>(target, threads, cancellation, clock, programs);
+                                              const std::filesystem::path& programs, const TimingOptions& timing) {
+  return std::make_unique<Processes>(target, threads, cancellation, clock, programs, timing);
 }
 
 }  // namespace temper::tune

@@ -8,6 +8,7 @@
 #include "temper/support/clock.h"
 #include "temper/target/cpu.h"
 #include "temper/tune/hardware_test.h"
+#include "temper/tune/timing.h"
 
 namespace temper::tune {
 
@@ -16,6 +17,7 @@ namespace temper::tune {
 /// start.
 std::unique_ptr<HardwareTest> start_processes(const target::Target& target, int threads,
                                               const CancellationToken& cancellation, const Clock& clock,
-                                              const std::filesystem::path& programs = {});
+                                              const std::filesystem::path& programs = {},
+                                              const TimingOptions& timing = {});
 
 }  // namespace temper::tune

@@ -22,6 +22,8 @@ void check(std::span<const Task> tasks, const Options& options) {
   if (options.budget_seconds && !(*options.budget_seconds > 0))
     refuse("the budget must be more than no time", "budget", "say how long tuning may take, as in 5m");
   if (options.trials && *options.trials < 1) refuse("at least one trial is needed", "trials", "give a number above 0");
+  if (options.timing.repeat < 1 || options.timing.number < 0)
+    refuse("each candidate is timed at least once", "timing", "give a repeat above 0 and a number of at least 0");
   if (options.batch < 1) refuse("a batch holds at least one candidate", "batch", "give a number above 0");
   for (const Task& task : tasks) {
     if (task.threads != tasks.front().threads)
@@ -142,7 +144,8 @@ Report tune(std::span<const Task> tasks, const Options& options) {
   std::unique_ptr<HardwareTest> processes;
   if (options.hardware == nullptr) {
     const PhaseClock::Scope scope(phases, Phase::Idle);
-    processes = start_processes(session.target, tasks.front().threads, options.cancellation, *session.clock);
+    processes = start_processes(session.target, tasks.front().threads, options.cancellation, *session.clock, {},
+                                options.timing);
   }
   session.hardware = options.hardware != nullptr ? options.hardware : processes.get();
 

@@ -20,6 +20,7 @@
 #include "temper/support/clock.h"
 #include "temper/target/cpu.h"
 #include "temper/tune/task.h"
+#include "temper/tune/timing.h"
 
 namespace temper::tune {
 
@@ -62,6 +63,7 @@ struct Options {
   bool measure_random = false;
   /// Whether winners of similar tasks in the store are among the first candidates.
   bool transfer = true;
+  TimingOptions timing;
   store::Store* store = nullptr;  ///< borrowed; null: results live in the report only
   CancellationToken cancellation;
   std::function<void(const Event&)> progress;  ///< called from the thread of `tune`
