@@ -32,6 +32,14 @@ extern "C" void on_interrupt(int) {
   g_cancellation->request();
 }
 
+/// Says in the help of a command, and of its own commands, what all of them take.
+void describe_common(CLI::App& command) {
+  command.footer(
+      "Every command takes --json (one JSON object on standard output, nothing else there) and --log-level; see "
+      "temper --help.");
+  for (CLI::App* sub : command.get_subcommands({})) describe_common(*sub);
+}
+
 void report(Session& session, const Error& error) {
   if (session.json) {
     session.out() << nlohmann::json{{"error",
@@ -80,6 +88,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
     sub->fallthrough();
     command.declare(*sub, session);
+    describe_common(*sub);
   }
   try {
     app.parse(argc, argv);

@@ -19,7 +19,7 @@ graph::Program load_program(const ModelOptions& options) {
     fixes[name] = std::move(sizes);
   }
   const std::set<std::string> disabled(options.disabled_passes.begin(), options.disabled_passes.end());
-  return graph::extract_tasks(graph::optimise(graph::import_onnx(options.model), fixes, disabled));
+  return graph::make_program(graph::import_onnx(options.model), fixes, disabled);
 }
 
 std::unique_ptr<store::Store> open_store(const std::string& path, bool create) {
@@ -41,6 +41,7 @@ BuiltModel build_model(const graph::Program& program, const store::Store* store,
     return runtime::Bytes::copy_of(built.artifact.bytes);
   };
   graph::PlanOptions options;
+  options.cpu_features = target.features;  // code generation may use all of them
   options.metadata["temper"] = std::string(tune::version());
   options.metadata["target"] = target::fingerprint(target);
   out.plan = graph::build_plan(program, artifact_of, options);
