@@ -1,0 +1,165 @@
+#include "e2e/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "temper/target/cpu.h"
+
+namespace temper::e2e {
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& stream, const Outcome& outcome) {
+  return stream << "exit code " << outcome.code << ", signal " << outcome.signal << "\n-- standard output\n"
+                << outcome.out << "-- standard error\n"
+                << outcome.err;
+}
+
+Running::Running(const fs::path& program, const std::vector<std::string>& arguments, const fs::path& folder,
+                 const std::vector<std::string>& environment) {
+  static std::atomic<int> count{0};
+  const std::string number = std::to_string(count++);
+  // Beside the folder: what a program leaves in its working folder is a test's own business.
+  out_ = folder.string() + ".out" + number;
+  err_ = folder.string() + ".err" + number;
+  std::vector<std::string> argv{program.string()};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> env = environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (!text.starts_with("TEMPER_TUNE=")) env.emplace_back(text);
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  const int failed =
+      posix_spawn(&pid_, argv.front().c_str(), &actions, nullptr, pointers(argv).data(), pointers(env).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) {
+    pid_ = -1;
+    ADD_FAILURE() << program << " cannot be started: error " << failed;
+  }
+}
+
+Running::~Running() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  std::error_code ignored;
+  fs::remove(out_, ignored);
+  fs::remove(err_, ignored);
+}
+
+void Running::signal(int number) const {
+  if (pid_ > 0) ::kill(pid_, number);
+}
+
+Outcome Running::wait(double seconds) {
+  Outcome outcome;
+  if (pid_ <= 0) return outcome;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  int status = 0;
+  while (::waitpid(pid_, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > end) {
+      ADD_FAILURE() << "still running after " << seconds << " s";
+      ::kill(pid_, SIGKILL);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  pid_ = -1;
+  if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+  outcome.out = store::testing::read_file(out_);
+  outcome.err = store::testing::read_file(err_);
+  return outcome;
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> result;
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", failed)) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream status(entry.path() / "stat");
+    const std::string text{std::istreambuf_iterator<char>(status), {}};
+    const std::size_t after_name = text.rfind(')');
+    if (after_name == std::string::npos) continue;
+    std::istringstream fields(text.substr(after_name + 1));
+    char state = 0;
+    pid_t of = 0;
+    if (fields >> state >> of && of == parent) result.push_back(std::stoi(name));
+  }
+  return result;
+}
+
+bool is_alive(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(status), {}};
+  const std::size_t after_name = text.rfind(')');
+  return after_name != std::string::npos && text.substr(after_name + 2, 1) != "Z";
+}
+
+Outcome Programs::temper(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) const {
+  return Running(kBin / "temper", arguments, folder(), environment).wait();
+}
+
+Outcome Programs::program(const fs::path& path, const std::vector<std::string>& arguments) const {
+  return Running(path, arguments, folder()).wait();
+}
+
+nlohmann::json Programs::json(std::vector<std::string> arguments, int code) const {
+  arguments.emplace_back("--json");
+  const Outcome outcome = temper(arguments);
+  EXPECT_EQ(outcome.code, code) << outcome;
+  nlohmann::json parsed = nlohmann::json::parse(outcome.out, nullptr, false);
+  EXPECT_TRUE(parsed.is_object()) << outcome;
+  return parsed;
+}
+
+void Programs::expect_error(const std::vector<std::string>& arguments, int code, const std::string& text) const {
+  const Outcome outcome = temper(arguments);
+  EXPECT_EQ(outcome.code, code) << outcome;
+  EXPECT_EQ(outcome.err, text);
+  EXPECT_EQ(outcome.out, "");
+}
+
+void Programs::expect_error_with(const std::vector<std::string>& arguments, int code,
+                                 const std::vector<std::string>& parts) const {
+  const Outcome outcome = temper(arguments);
+  EXPECT_EQ(outcome.code, code) << outcome;
+  EXPECT_EQ(outcome.signal, 0) << outcome;
+  std::size_t at = 0;
+  for (const std::string& part : parts) {
+    const std::size_t found = outcome.err.find(part, at);
+    EXPECT_NE(found, std::string::npos) << "no '" << part << "' (in this order) in: " << outcome;
+    if (found != std::string::npos) at = found + part.size();
+  }
+}
+
+bool can_run_generated_code() {
+  const target::Target target = target::detect();
+  return target.has("avx2") && target.has("fma");
+}
+
+}  // namespace temper::e2e

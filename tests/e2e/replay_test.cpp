@@ -1,0 +1,69 @@
+// A kernel is rebuilt byte for byte from definition and trace, in a process that knows no operator and no template.
+#include <gmock/gmock.h>
+
+#include "e2e/command.h"
+
+namespace temper::e2e {
+namespace {
+
+using store::testing::read_file;
+using store::testing::write_file;
+
+class Replay : public Programs {
+ protected:
+  void SetUp() override {
+    if (!can_run_generated_code()) GTEST_SKIP() << "code is generated for AVX2 and FMA";
+  }
+};
+
+TEST_F(Replay, RebuildsTheSameBytes) {
+  for (const char* spec : {"matmul(m=17,n=32,k=24,epilogue=bias+relu)",
+                           "conv2d(ic=8,h=9,w=9,oc=16,kh=3,kw=3,pad=1,layout=nhwc)", "softmax(rows=6,cols=40)"}) {
+    const nlohmann::json explained = json({"explain", "--op", spec});
+    const Outcome printed = temper({"explain", "--op", spec, "--stage", "trace"});
+    EXPECT_EQ(printed.out, explained["trace"].get<std::string>());
+    write_file(file("kernel.trace"), printed.out);
+    const std::string hash = explained["artifact_hash"];
+    const std::string size = explained["artifact_bytes"].dump();
+
+    const Outcome replayed = program(kBin / "temper-replay", {"kernel.trace", "a.so"});
+    EXPECT_EQ(replayed.code, 0) << replayed;
+    EXPECT_EQ(replayed.out, hash + " " + size + "\n");
+    const nlohmann::json here = json({"replay", "kernel.trace", "-o", "b.so"});
+    EXPECT_EQ(here["artifact_hash"], hash);
+    EXPECT_EQ(read_file(file("a.so")), read_file(file("b.so")));
+    EXPECT_EQ(std::to_string(read_file(file("a.so")).size()), size);
+  }
+}
+
+TEST_F(Replay, TheReplayerHoldsNoOperatorAndNoTemplate) {
+  const Outcome symbols = program(TEMPER_NM, {"-C", (kBin / "temper-replay").string()});
+  ASSERT_EQ(symbols.code, 0) << symbols;
+  ASSERT_THAT(symbols.out, ::testing::HasSubstr("temper::schedule::replay")) << "the symbols are not stripped";
+  for (const char* room : {"temper::ops::", "temper::space::", "temper::graph::", "temper::search::"})
+    EXPECT_EQ(symbols.out.find(room), std::string::npos) << room;
+}
+
+TEST_F(Replay, BadTraceFilesAreExplained) {
+  const auto refused = [&](const std::string& text, const std::vector<std::string>& parts) {
+    write_file(file("bad.trace"), text);
+    expect_error_with({"replay", "bad.trace"}, 2, parts);
+    const Outcome outcome = program(kBin / "temper-replay", {"bad.trace"});
+    EXPECT_EQ(outcome.code, 2) << outcome;
+    EXPECT_THAT(outcome.err, ::testing::HasSubstr(parts.front()));
+  };
+  const std::string whole = json({"explain", "--op", "softmax(rows=4,cols=16)"})["trace"];
+  refused("", {"the section '%% target' is missing", "explain --stage trace"});
+  refused("split a b\n", {"text before the first section", "line 1"});
+  refused("%% nonsense\n", {"unknown section 'nonsense'", "line 1", "target, compute, trace"});
+  refused(whole + "wobble out\n", {"wobble"});
+  refused(whole + "split nothing i 4 peel\n", {"nothing"});
+  std::string other = whole;
+  other.replace(other.find("%% compute"), 10, "%% compute\n!");
+  refused(other, {"line"});
+  expect_error_with({"replay", "none.trace"}, 1, {"the trace file cannot be read", "none.trace"});
+  EXPECT_EQ(program(kBin / "temper-replay", {}).code, 2);
+}
+
+}  // namespace
+}  // namespace temper::e2e

@@ -1,0 +1,164 @@
+// Tuning through the shipped programs: it ends well, it is stopped, it is killed, it is taken up again, it is not
+// alone.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <chrono>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "e2e/command.h"
+#include "temper/store/sqlite_store.h"
+#include "temper/support/error.h"
+
+namespace temper::e2e {
+namespace {
+
+using store::testing::read_file;
+using ::testing::HasSubstr;
+
+const std::string kSpec = "matmul(m=64,n=64,k=64)";
+
+class Tuning : public Programs {
+ protected:
+  void SetUp() override {
+    if (!can_run_generated_code()) GTEST_SKIP() << "code is generated for AVX2 and FMA";
+  }
+
+  /// What is stored of every candidate that was built and run: text → when.
+  std::map<std::string, std::int64_t> measured(const std::string& db) const {
+    std::map<std::string, std::int64_t> result;
+    std::error_code ignored;
+    if (!fs::exists(file(db), ignored) || fs::file_size(file(db), ignored) == 0) return result;
+    try {
+      store::open_sqlite(file(db), store::OpenMode::ReadOnly)->for_each([&](const record::Record& r) {
+        if (r.measurement.failure == record::FailureKind::InvalidSchedule) return;
+        EXPECT_TRUE(result.emplace(r.candidate.text(), r.created_unix_ms).second)
+            << "stored twice: " << r.candidate.text();
+      });
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::NotFound) throw;  // not made yet
+    }
+    return result;
+  }
+
+  /// Waits until at least `count` candidates are stored.
+  void wait_for_records(const std::string& db, std::size_t count) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (measured(db).size() < count) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "nothing was stored";
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
+  static void expect_all_gone(const std::vector<pid_t>& processes) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    for (const pid_t pid : processes) {
+      while (is_alive(pid) && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_FALSE(is_alive(pid)) << "process " << pid << " outlives the tuner";
+    }
+  }
+};
+
+TEST_F(Tuning, EndsWithAReportAndResumesWithoutMeasuringTwice) {
+  const std::vector<std::string> command = {"tune", "--op", kSpec, "--trials", "12", "--db", "tmp.db", "--seed", "1"};
+  const nlohmann::json first = json(command);
+  ASSERT_EQ(first["tasks"].size(), 1U);
+  const nlohmann::json& task = first["tasks"][0];
+  for (const char* field :
+       {"name", "key", "count", "trials", "valid_candidates", "failures", "default_seconds", "best_seconds", "gflops"})
+    EXPECT_TRUE(task.contains(field)) << field;
+  EXPECT_EQ(task["trials"], 12);
+  EXPECT_GT(task["default_seconds"], 0);
+  EXPECT_GT(task["best_seconds"], 0);
+  EXPECT_LE(task["best_seconds"], task["default_seconds"]);
+  EXPECT_GT(task["valid_candidates"], 1000);
+  double phases = 0;
+  for (const char* phase : {"build", "run", "search", "model", "idle"}) phases += first[phase].get<double>();
+  EXPECT_NEAR(phases, first["wall_seconds"], 1e-6);
+  const std::map<std::string, std::int64_t> before = measured("tmp.db");
+  EXPECT_EQ(before.size(), 12U);
+
+  const nlohmann::json second = json(command);
+  EXPECT_GE(second["tasks"][0]["resumed"], 12);
+  EXPECT_EQ(second["tasks"][0]["trials"], 12);
+  EXPECT_EQ(measured("tmp.db").size(), 24U) << "twelve new candidates";
+
+  const nlohmann::json best = json({"db", "best", "--op", kSpec, "--db", "tmp.db"});
+  ASSERT_FALSE(best["records"].empty());
+  const std::string id = best["records"][0]["id"].dump();
+  const nlohmann::json by_record = json({"explain", "--record", id, "--db", "tmp.db"});
+  EXPECT_NE(by_record["trace"], "");
+  EXPECT_EQ(json({"bench", "--op", kSpec, "--db", "tmp.db", "--rounds", "5"})["workloads"].size(), 1U);
+}
+
+TEST_F(Tuning, PrintsPlainLinesWithoutATerminal) {
+  const Outcome outcome = temper({"tune", "--op", kSpec, "--trials", "3"});
+  EXPECT_EQ(outcome.code, 0) << outcome;
+  EXPECT_THAT(outcome.out, HasSubstr("GFLOP/s"));
+  EXPECT_THAT(outcome.out, HasSubstr("3 trials in "));
+  EXPECT_THAT(outcome.err, HasSubstr("[1/1] matmul("));
+  EXPECT_EQ(outcome.err.find('\r'), std::string::npos);
+  EXPECT_EQ(outcome.err.find('\033'), std::string::npos);
+  EXPECT_TRUE(fs::exists(file("temper.db"))) << "the default database lies in the working folder";
+}
+
+TEST_F(Tuning, InterruptKeepsEverythingMeasured) {
+  Running tuner(kBin / "temper", {"tune", "--op", kSpec, "--trials", "100000", "--db", "tmp.db"}, folder());
+  wait_for_records("tmp.db", 3);
+  const std::vector<pid_t> workers = children_of(tuner.pid());
+  EXPECT_FALSE(workers.empty());
+  tuner.signal(SIGINT);
+  const Outcome outcome = tuner.wait();
+  EXPECT_EQ(outcome.code, 130) << outcome;
+  EXPECT_THAT(outcome.out, HasSubstr(" trials in ")) << "what was reached is printed";
+  EXPECT_THAT(outcome.err, HasSubstr("everything that was measured is in tmp.db"));
+  EXPECT_GE(measured("tmp.db").size(), 3U);
+  expect_all_gone(workers);
+}
+
+TEST_F(Tuning, KilledAndTakenUpAgain) {
+  std::map<std::string, std::int64_t> before;
+  {
+    Running tuner(kBin / "temper", {"tune", "--op", kSpec, "--trials", "100000", "--db", "tmp.db"}, folder());
+    wait_for_records("tmp.db", 3);
+    const std::vector<pid_t> workers = children_of(tuner.pid());
+    EXPECT_FALSE(workers.empty());
+    tuner.signal(SIGKILL);
+    EXPECT_EQ(tuner.wait().signal, SIGKILL);
+    expect_all_gone(workers);
+    before = measured("tmp.db");
+    EXPECT_GE(before.size(), 3U);
+  }
+  const nlohmann::json resumed = json({"tune", "--op", kSpec, "--trials", "4", "--db", "tmp.db"});
+  EXPECT_GE(resumed["tasks"][0]["resumed"], before.size());
+  const std::map<std::string, std::int64_t> after = measured("tmp.db");
+  EXPECT_EQ(after.size(), before.size() + 4);
+  for (const auto& [candidate, when] : before) EXPECT_TRUE(after.contains(candidate)) << candidate;
+}
+
+TEST_F(Tuning, TwoTunersOnOneFile) {
+  const auto command = [](const std::string& seed) {
+    return std::vector<std::string>{"tune", "--op", kSpec, "--trials", "6", "--db", "tmp.db", "--seed", seed, "--json"};
+  };
+  Running one(kBin / "temper", command("1"), folder());
+  Running two(kBin / "temper", command("2"), folder());
+  const Outcome first = one.wait(), second = two.wait();
+  EXPECT_EQ(first.code, 0) << first;
+  EXPECT_EQ(second.code, 0) << second;
+  const std::size_t stored = measured("tmp.db").size();
+  EXPECT_GE(stored, 6U);
+  EXPECT_LE(stored, 12U);
+}
+
+TEST_F(Tuning, AnOperatorThatCannotBeTunedFails) {
+  // Elements beyond any memory: the default cannot be measured, and that is said.
+  const Outcome outcome = temper({"tune", "--op", "matmul(m=4000000,n=4000000,k=4)", "--trials", "2"});
+  EXPECT_THAT(outcome.code, ::testing::AnyOf(1, 2)) << outcome;
+  EXPECT_THAT(outcome.err, HasSubstr("temper: ")) << outcome;
+}
+
+}  // namespace
+}  // namespace temper::e2e

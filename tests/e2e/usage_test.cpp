@@ -1,0 +1,129 @@
+// Help, usage errors, and the promise of --json: one object on standard output and nothing else there.
+#include <gmock/gmock.h>
+
+#include "e2e/command.h"
+
+namespace temper::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class Usage : public Programs {};
+
+const std::vector<std::vector<std::string>> kCommands = {
+    {"tune"},   {"build"},      {"run"},        {"bench"},        {"explain"},      {"replay"},       {"db"},
+    {"target"}, {"db", "list"}, {"db", "best"}, {"db", "export"}, {"db", "import"}, {"db", "why-not"}};
+
+TEST_F(Usage, EveryCommandHasHelpThatNamesJson) {
+  for (std::vector<std::string> command : kCommands) {
+    command.emplace_back("--help");
+    const Outcome outcome = temper(command);
+    EXPECT_EQ(outcome.code, 0) << outcome;
+    EXPECT_THAT(outcome.out, HasSubstr("Usage: temper")) << command.front();
+    EXPECT_THAT(outcome.out, HasSubstr("--json")) << command.front();
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST_F(Usage, HelpListsEveryCommand) {
+  const Outcome outcome = temper({"--help"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* name : {"tune", "build", "run", "bench", "explain", "replay", "db", "target"})
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + name + " "));
+}
+
+TEST_F(Usage, Version) {
+  const Outcome outcome = temper({"--version"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, ::testing::MatchesRegex("temper [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST_F(Usage, WrongUsageEndsWithTwoAndSaysWhere) {
+  const std::vector<std::vector<std::string>> wrong = {{},     {"frobnicate"},      {"tune", "--no-such-flag"},
+                                                       {"db"}, {"build", "a.onnx"}, {"target", "--log-level"}};
+  for (const std::vector<std::string>& arguments : wrong) {
+    const Outcome outcome = temper(arguments);
+    EXPECT_EQ(outcome.code, 2) << outcome;
+    EXPECT_THAT(outcome.err, StartsWith("temper: "));
+    EXPECT_THAT(outcome.err, HasSubstr("hint: temper --help"));
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_EQ(temper({"target", "--log-level", "loud"}).code, 2);
+}
+
+TEST_F(Usage, WorkIsOneModelOrOneOperator) {
+  expect_error(
+      {"tune"}, 2,
+      "temper: nothing to work on\n  at: command line\n  hint: give an ONNX model or --op SPEC, one of them\n");
+  expect_error({"tune", "a.onnx", "--op", "softmax(rows=4,cols=4)"}, 2,
+               "temper: a model and --op together\n  at: command line\n"
+               "  hint: give an ONNX model or --op SPEC, one of them\n");
+  expect_error({"explain", "--op", "softmax(rows=4,cols=4)", "--shape", "x=1"}, 2,
+               "temper: --shape is for models\n  at: --shape\n  hint: an operator's sizes are in its SPEC\n");
+}
+
+TEST_F(Usage, BudgetsAndOptionsAreChecked) {
+  const std::string op = "softmax(rows=4,cols=4)";
+  for (const char* budget : {"soon", "5x", "-3", "0", "nan", "inf"}) {
+    expect_error({"tune", "--op", op, "--budget", budget}, 2,
+                 "temper: '" + std::string(budget) +
+                     "' is not a time\n  at: --budget\n  hint: a number with s, m or h: 90s, 5m, 1.5h\n");
+  }
+  expect_error_with({"tune", "--op", op, "--strategy", "magic"}, 2, {"there is no strategy 'magic'", "evolutionary"});
+  expect_error_with({"tune", "--op", op, "--option", "population"}, 2, {"'population' is not NAME=NUMBER"});
+  expect_error_with({"tune", "--op", op, "--trials", "0"}, 2, {"--trials"});
+  expect_error_with({"tune", "--op", op, "--threads", "0"}, 2, {"--threads"});
+}
+
+TEST_F(Usage, SpecErrorsNameTheWordAndWhatWasExpected) {
+  const auto refused = [&](const std::string& spec, const std::vector<std::string>& parts) {
+    expect_error_with({"explain", "--op", spec}, 2, parts);
+  };
+  refused("matmull(m=1,n=1,k=1)", {"'matmull'", "matmul"});
+  refused("matmul(m=512,n=512)", {"k"});
+  refused("matmul(m=512,n=512,k=abc)", {"abc"});
+  refused("matmul(m=512,n=512,k=-3)", {"-3"});
+  refused("matmul(m=512,n=512,k=99999999999999999999)", {"99999999999999999999"});
+  refused("matmul(m=512,n=512,k=512,q=1)", {"'q'"});
+  refused("matmul(m=512,n=512,k=512", {")"});
+  refused("conv2d(ic=3,h=8,w=8,oc=4,kh=3,kw=3,layout=chwn)", {"chwn", "nchw"});
+  refused("matmul(m=8,n=8,k=8,epilogue=wobble)", {"wobble", "relu"});
+  refused("", {"at"});
+}
+
+TEST_F(Usage, ErrorsAreJsonToo) {
+  const nlohmann::json out = json({"explain", "--op", "matmul(m=2,n=2,k=x)"}, 2);
+  ASSERT_TRUE(out.contains("error"));
+  for (const char* field : {"code", "message", "where", "hint"}) EXPECT_TRUE(out["error"].contains(field)) << field;
+  EXPECT_EQ(out["error"]["code"], "invalid_argument");
+  EXPECT_EQ(json({"tune", "--no-such-flag"}, 2)["error"]["where"], "command line");
+}
+
+TEST_F(Usage, ReadingCommandsGiveJson) {
+  EXPECT_TRUE(json({"target"}).contains("fingerprint"));
+  if (!can_run_generated_code()) GTEST_SKIP() << "code is generated for AVX2 and FMA";
+  const nlohmann::json explained = json({"explain", "--op", "matmul(m=16,n=16,k=16)"});
+  for (const char* stage : {"compute", "schedule", "loops", "llvm", "asm", "trace"})
+    EXPECT_NE(explained[stage].get<std::string>(), "") << stage;
+  EXPECT_FALSE(fs::exists(file("temper.db"))) << "explaining makes no database";
+}
+
+TEST_F(Usage, ExplainPrintsOneStageOrADump) {
+  if (!can_run_generated_code()) GTEST_SKIP() << "code is generated for AVX2 and FMA";
+  const std::string op = "matmul(m=16,n=16,k=16)";
+  const Outcome compute = temper({"explain", "--op", op, "--stage", "compute"});
+  EXPECT_EQ(compute.code, 0) << compute;
+  EXPECT_THAT(compute.out, HasSubstr("matmul"));
+  EXPECT_THAT(compute.out, ::testing::Not(HasSubstr("== ")));
+  const Outcome dump = temper({"explain", "--op", op, "--dump-after", "lower"});
+  EXPECT_EQ(dump.code, 0) << dump;
+  EXPECT_NE(dump.out, "");
+  expect_error_with({"explain", "--op", op, "--dump-after", "magic"}, 2, {"there is no pass 'magic'", "nest"});
+  expect_error_with({"explain", "--op", op, "--disable-pass", "lower"}, 2,
+                    {"pass 'lower' cannot be disabled", "verify-nest"});
+  EXPECT_EQ(temper({"explain", "--op", op, "--disable-pass", "verify-nest", "--stage", "trace"}).code, 0);
+}
+
+}  // namespace
+}  // namespace temper::e2e
