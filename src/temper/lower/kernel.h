@@ -1,9 +1,9 @@
-// Kernel: what a code generator receives. A structured SSA program over scalars and explicit vectors; nothing in it knows
-// about operators, axes or schedules.
+// Kernel: what a code generator receives. A structured SSA program over scalars and explicit vectors; nothing in it
+// knows about operators, axes or schedules.
 //
-// Values are numbered; each is defined once. Control flow is `For` (with carried values, like block arguments) and `If`.
-// Memory is a set of numbered buffers addressed by element offset. A phase is a loop of independent iterations whose
-// index is the phase's `index` value.
+// Values are numbered; each is defined once. Control flow is `For` (with carried values, like block arguments) and
+// `If`. Memory is a set of numbered buffers addressed by element offset. A phase is a loop of independent iterations
+// whose index is the phase's `index` value.
 #pragma once
 
 #include <cstdint>
@@ -39,27 +39,54 @@ enum class Op : std::uint8_t {
   Iota,        ///< I64 x lanes: 0, 1, 2, ...
   Undef,
   // arithmetic, lane-wise; both operands have the result's type
-  Add, Sub, Mul,
-  Div,       ///< float: IEEE; integer: towards zero, never traps: x / 0 is x
-  FloorDiv, Mod,  ///< integer only; divisor is a positive ConstInt
-  Min, Max,  ///< float: NaN if either operand is NaN
-  Fma,       ///< a*b + c, fused
-  Neg, Abs, Not, And, Or, Xor,
+  Add,
+  Sub,
+  Mul,
+  Div,  ///< float: IEEE; integer: towards zero, never traps: x / 0 is x
+  FloorDiv,
+  Mod,  ///< integer only; divisor is a positive ConstInt
+  Min,
+  Max,  ///< float: NaN if either operand is NaN
+  Fma,  ///< a*b + c, fused
+  Neg,
+  Abs,
+  Not,
+  And,
+  Or,
+  Xor,
   // comparisons: result I1 x lanes (float: ordered, except Ne which is unordered)
-  Lt, Le, Gt, Ge, Eq, Ne,
-  Select,    ///< args: condition (I1 x lanes, or scalar I1), then, else
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Eq,
+  Ne,
+  Select,  ///< args: condition (I1 x lanes, or scalar I1), then, else
   // elementary functions, float only. `expand_math` rewrites those from Exp on into arithmetic
-  Sqrt, Floor, Ceil, Round,
-  Exp, Log, Tanh, Erf, Sigmoid, Sin, Cos, Pow, Rsqrt, Sign,
-  Cast,      ///< value conversion (float to int truncates), lanes kept
-  Bitcast,   ///< same bits, lanes kept
-  Shl, LShr, ///< integer shifts by a lane-wise amount
-  Ldexp,     ///< float: a * 2^b, rounded once, also where the result overflows or is subnormal; b is an integral float
+  Sqrt,
+  Floor,
+  Ceil,
+  Round,
+  Exp,
+  Log,
+  Tanh,
+  Erf,
+  Sigmoid,
+  Sin,
+  Cos,
+  Pow,
+  Rsqrt,
+  Sign,
+  Cast,     ///< value conversion (float to int truncates), lanes kept
+  Bitcast,  ///< same bits, lanes kept
+  Shl,
+  LShr,   ///< integer shifts by a lane-wise amount
+  Ldexp,  ///< float: a * 2^b, rounded once, also where the result overflows or is subnormal; b is an integral float
   // lanes
-  Broadcast, ///< scalar to all lanes
-  Extract,   ///< lane `imm` of a vector, as a scalar
-  Insert,    ///< args: vector, scalar; lane `imm` replaced
-  Shuffle,   ///< args: a, b (same type); `mask[i]` picks from the concatenation, -1: undefined. lanes = mask.size()
+  Broadcast,  ///< scalar to all lanes
+  Extract,    ///< lane `imm` of a vector, as a scalar
+  Insert,     ///< args: vector, scalar; lane `imm` replaced
+  Shuffle,    ///< args: a, b (same type); `mask[i]` picks from the concatenation, -1: undefined. lanes = mask.size()
   // memory: `imm` is the buffer number; offsets are in elements (I64)
   Load,      ///< args: offset [, mask]; contiguous lanes; masked-off lanes are zero and their memory is not touched
   Store,     ///< args: offset, value [, mask]; no result
@@ -67,8 +94,8 @@ enum class Op : std::uint8_t {
   Scatter,   ///< args: offsets (I64 x lanes), value [, mask]; no result
   Prefetch,  ///< args: offset; no result
   // control
-  For,       ///< args: begin, end; step in `imm`; `control` holds the rest
-  If,        ///< args: condition (scalar I1); `control` holds the rest
+  For,  ///< args: begin, end; step in `imm`; `control` holds the rest
+  If,   ///< args: condition (scalar I1); `control` holds the rest
 };
 std::string_view to_string(Op op);
 
@@ -77,7 +104,8 @@ using Block = std::vector<Instr>;
 
 /// Regions of a For or If.
 ///   For: body sees `induction` (I64) and `params` (one per carried value, initialised by `initial`); at the end of an
-///        iteration `yields` become the next params; `results` are the last yields (or `initial` when there is no iteration).
+///        iteration `yields` become the next params; `results` are the last yields (or `initial` when there is no
+///        iteration).
 ///   If:  `results[i]` is `yields[i]` of the taken block (`body`) or `else_yields[i]` of the other.
 struct Control {
   Value induction = kNoValue;
@@ -102,9 +130,10 @@ struct Buffer {
   BufferRole role{};
   ir::DType dtype{};
   std::int64_t elements = 0;
-  std::int64_t offset = 0;    ///< Scratch: bytes from the start of the thread's scratch. Blob, Workspace: bytes from the start of the whole blob/workspace
-  int argument = -1;          ///< index into the `buffers` array of the entry; -1 for Scratch and Stack
-  bool used_by_run = true;    ///< Constant only
+  std::int64_t offset = 0;  ///< Scratch: bytes from the start of the thread's scratch. Blob, Workspace: bytes from the
+                            ///< start of the whole blob/workspace
+  int argument = -1;        ///< index into the `buffers` array of the entry; -1 for Scratch and Stack
+  bool used_by_run = true;  ///< Constant only
 };
 
 struct Phase {
@@ -128,7 +157,7 @@ struct Kernel {
   std::vector<Argument> arguments;
   std::vector<Buffer> buffers;  ///< numbered; Stack buffers are per phase invocation
   std::vector<Phase> prepare, run;
-  std::vector<Type> types;      ///< type of each value
+  std::vector<Type> types;  ///< type of each value
   Value new_value(Type type) {
     types.push_back(type);
     return static_cast<Value>(types.size() - 1);
@@ -137,11 +166,12 @@ struct Kernel {
 
 /// Text of a kernel, for people and golden tests.
 std::string print(const Kernel& kernel);
-/// Checks types, single definition, dominance, buffer numbers and masks. Throws Error{Internal} that names the instruction.
+/// Checks types, single definition, dominance, buffer numbers and masks. Throws Error{Internal} that names the
+/// instruction.
 void verify(const Kernel& kernel);
 
-/// Pass: rewrites Exp, Log, Tanh, Erf, Sigmoid, Sin, Cos, Pow, Rsqrt and Sign into arithmetic. Error bounds are stated at each
-/// expansion in math.cpp and tested over the whole range.
+/// Pass: rewrites Exp, Log, Tanh, Erf, Sigmoid, Sin, Cos, Pow, Rsqrt and Sign into arithmetic. Error bounds are stated
+/// at each expansion in math.cpp and tested over the whole range.
 void expand_math(Kernel& kernel);
 
 }  // namespace temper::lower

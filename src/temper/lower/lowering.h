@@ -86,7 +86,8 @@ class Lowering {
   void write_register(int storage, int component, const std::vector<std::int64_t>& elements, Value value);
   const std::vector<Value>& transposed(const std::vector<Value>& rows);
   std::vector<Slot>& slots(int storage, int component);
-  /// Flat element of each lane, -1 for lanes that do not take part. Throws Error{Unsupported} when an index is not constant.
+  /// Flat element of each lane, -1 for lanes that do not take part. Throws Error{Unsupported} when an index is not
+  /// constant.
   std::vector<std::int64_t> register_elements(int storage, const std::vector<Affine>& index);
 
   // memory.cpp

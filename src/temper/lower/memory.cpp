@@ -237,7 +237,8 @@ void Lowering::store(int storage, int component, const std::vector<Affine>& inde
         Affine variable = rest;
         variable.constant = 0;
         const Value base = variable.is_constant() ? kNoValue : materialise(variable);
-        loads_.back()[{storage, component, base, rest.constant, lanes_.width, kNoValue}] = emit_.widen(plain, lanes_.width);
+        loads_.back()[{storage, component, base, rest.constant, lanes_.width, kNoValue}] =
+            emit_.widen(plain, lanes_.width);
       }
     } else {
       emit_.scatter(buffer, materialise_lanes(offset), value, access_lanes(mask));

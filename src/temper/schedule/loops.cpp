@@ -34,10 +34,10 @@ std::vector<Loop> Schedule::split(Loop loop, const std::vector<std::int64_t>& fa
   }
   if (tail == Tail::ShiftInwards && stage.iters[static_cast<std::size_t>(loop.iter)].reduce &&
       !stage.definition->reducer->idempotent) {
-    throw ScheduleError("NotIdempotent",
-                        "shift_inwards takes some terms twice; reducer '" + stage.definition->reducer->name +
-                            "' is not idempotent",
-                        *this, loop.stage, loop.iter, "use another tail");
+    throw ScheduleError(
+        "NotIdempotent",
+        "shift_inwards takes some terms twice; reducer '" + stage.definition->reducer->name + "' is not idempotent",
+        *this, loop.stage, loop.iter, "use another tail");
   }
   if (stage.fuse_of(loop.iter) != nullptr) {
     throw ScheduleError("NotALoop", "a fused loop cannot be split", *this, loop.stage, loop.iter,

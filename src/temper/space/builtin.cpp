@@ -15,7 +15,8 @@ Apply tile(const ir::Compute& compute, const target::Target& target) {
   if (!reduction) return nullptr;
   const std::optional<TilePlan> plan = Plan(*reduction);
   if (!plan) return nullptr;
-  return [r = *reduction, p = *plan, target](schedule::Schedule& s, Knobs& knobs) { apply_tile(s, knobs, target, r, p); };
+  return
+      [r = *reduction, p = *plan, target](schedule::Schedule& s, Knobs& knobs) { apply_tile(s, knobs, target, r, p); };
 }
 
 Apply rows(const ir::Compute& compute, const target::Target& target) {
@@ -30,8 +31,10 @@ Apply generic(const ir::Compute&, const target::Target& target) {
 
 const std::vector<Template>& table() {
   static const std::vector<Template> kTable = {
-      {"channels", {}, {}, tile<channels_plan>}, {"pixels", {}, {}, tile<pixels_plan>},
-      {"window", {}, {}, tile<window_plan>},     {"rows", {}, {}, rows},
+      {"channels", {}, {}, tile<channels_plan>},
+      {"pixels", {}, {}, tile<pixels_plan>},
+      {"window", {}, {}, tile<window_plan>},
+      {"rows", {}, {}, rows},
       {"generic", {}, {}, generic},
   };
   return kTable;

@@ -13,15 +13,18 @@ using schedule::Tail;
 
 namespace {
 
-/// Whether reading the stage in place of its value costs no more than the read itself: no elementary function, at most one
-/// reader that is not elementwise itself.
+/// Whether reading the stage in place of its value costs no more than the read itself: no elementary function, at most
+/// one reader that is not elementwise itself.
 bool worth_inlining(const Schedule& s, int stage) {
   const ir::Stage& definition = *s[stage].definition;
-  if (definition.kind == ir::StageKind::Placeholder || definition.is_reduction() || definition.dtypes.size() != 1 || s.is_output(stage)) return false;
+  if (definition.kind == ir::StageKind::Placeholder || definition.is_reduction() || definition.dtypes.size() != 1 ||
+      s.is_output(stage))
+    return false;
   bool costly = false;
   for (const ir::Expr& body : definition.body) {
     ir::for_each_node(body, [&](const ir::Expr& e) {
-      const bool cheap = e->kind != ir::ExprKind::Unary || e->unary == ir::UnaryOp::Neg || e->unary == ir::UnaryOp::Abs || e->unary == ir::UnaryOp::Not;
+      const bool cheap = e->kind != ir::ExprKind::Unary || e->unary == ir::UnaryOp::Neg ||
+                         e->unary == ir::UnaryOp::Abs || e->unary == ir::UnaryOp::Not;
       costly = costly || !cheap;
     });
   }
@@ -50,7 +53,9 @@ bool contiguous_along(const ir::Stage& stage, const ir::Axis& axis) {
   for (const ir::Expr& expr : ir::expressions(stage)) {
     ir::for_each_node(expr, [&](const ir::Expr& e) {
       if (e->kind != ir::ExprKind::Load || e->args.empty()) return;
-      ir::for_each_node(e->args.back(), [&](const ir::Expr& part) { found = found || (part->kind == ir::ExprKind::Var && part->axis == axis); });
+      ir::for_each_node(e->args.back(), [&](const ir::Expr& part) {
+        found = found || (part->kind == ir::ExprKind::Var && part->axis == axis);
+      });
     });
   }
   return found;
@@ -108,8 +113,10 @@ void apply_generic(Schedule& s, Knobs& knobs, const target::Target& target) {
     std::vector<Loop> inner = s.loops(local);
     const std::size_t rank = definition->axes.size();
     std::vector<Loop> nest;
-    const bool reduce_vector = !spatial_vector && definition->reducer->associative && definition->reducer->commutative &&
-                               contiguous_along(*definition, definition->reduce_axes.back()) && definition->reduce_axes.back().extent().value() >= 4;
+    const bool reduce_vector = !spatial_vector && definition->reducer->associative &&
+                               definition->reducer->commutative &&
+                               contiguous_along(*definition, definition->reduce_axes.back()) &&
+                               definition->reduce_axes.back().extent().value() >= 4;
     for (std::size_t i = rank; i + 1 < inner.size(); ++i) nest.push_back(inner[i]);
     std::vector<Loop> to_unroll;
     Loop lanes{};

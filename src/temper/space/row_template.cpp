@@ -16,7 +16,8 @@ void apply_rows(schedule::Schedule& s, Knobs& knobs, const target::Target& targe
   }
   // Wide vectors are several registers: independent partial results that hide the latency of the reducer.
   std::vector<std::int64_t> reduce_lanes;
-  for (const std::string& reduction : r.reductions) reduce_lanes.push_back(knobs.choice(reduction + "_lanes", lanes, native));
+  for (const std::string& reduction : r.reductions)
+    reduce_lanes.push_back(knobs.choice(reduction + "_lanes", lanes, native));
   const std::int64_t store_lanes = r.has_columns ? knobs.choice("store_lanes", lanes, native) : 1;
   const std::int64_t store_unroll = r.has_columns ? knobs.choice("store_unroll", {1, 2, 4}, 1) : 1;
   const std::int64_t reduce_unroll = knobs.choice("reduce_unroll", {1, 2, 4}, 1);

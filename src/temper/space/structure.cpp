@@ -97,7 +97,8 @@ bool is_identity(const ir::Expr& load, const ir::Stage& reader) {
 std::vector<std::string> elementwise_stages(const ir::Compute& compute) {
   std::vector<std::string> out;
   for (const ir::StagePtr& stage : compute.stages) {
-    if (stage->kind == ir::StageKind::Compute && !stage->is_reduction() && !is_output(compute, stage) && stage->dtypes.size() == 1) {
+    if (stage->kind == ir::StageKind::Compute && !stage->is_reduction() && !is_output(compute, stage) &&
+        stage->dtypes.size() == 1) {
       out.push_back(stage->name);
     }
   }
@@ -130,7 +131,8 @@ std::optional<SingleReduction> single_reduction(const ir::Compute& compute) {
     if (reads) after.push_back(stage.get());
     if (stage != out.output) out.elementwise.push_back(stage->name);
   }
-  if (out.output != out.reduction && std::find(after.begin(), after.end(), out.output.get()) == after.end()) return std::nullopt;
+  if (out.output != out.reduction && std::find(after.begin(), after.end(), out.output.get()) == after.end())
+    return std::nullopt;
 
   AxisForms forms(*out.reduction);
   const std::size_t rank = out.rank(), axes = forms.axes.size();
@@ -147,9 +149,11 @@ std::optional<SingleReduction> single_reduction(const ir::Compute& compute) {
   for (const ir::Expr& body : out.reduction->body) {
     ir::for_each_node(body, [&](const ir::Expr& load) {
       if (load->kind != ir::ExprKind::Load) return;
-      auto known = std::find_if(out.operands.begin(), out.operands.end(), [&](const Operand& o) { return o.stage.get() == load->stage.get(); });
+      auto known = std::find_if(out.operands.begin(), out.operands.end(),
+                                [&](const Operand& o) { return o.stage.get() == load->stage.get(); });
       if (known == out.operands.end()) {
-        out.operands.push_back({load->stage, std::vector<Dependence>(axes, Dependence::None), std::vector<std::int64_t>(axes, 0), -1, {}});
+        out.operands.push_back(
+            {load->stage, std::vector<Dependence>(axes, Dependence::None), std::vector<std::int64_t>(axes, 0), -1, {}});
         known = out.operands.end() - 1;
         known->direct.assign(load->args.size(), -1);
       } else {
@@ -210,7 +214,8 @@ std::optional<RowReductions> row_reductions(const ir::Compute& compute) {
   out.columns = reductions[0]->reduce_axes[0].extent().value();
   if (out.has_columns && out.output->axes.back().extent().value() != out.columns) return std::nullopt;
   for (const ir::StagePtr& stage : reductions) {
-    if (stage->axes.size() != out.row_axes || stage->reduce_axes[0].extent().value() != out.columns) return std::nullopt;
+    if (stage->axes.size() != out.row_axes || stage->reduce_axes[0].extent().value() != out.columns)
+      return std::nullopt;
     for (std::size_t i = 0; i < out.row_axes; ++i) {
       if (stage->axes[i].extent().value() != out.output->axes[i].extent().value()) return std::nullopt;
     }
@@ -230,10 +235,12 @@ std::optional<RowReductions> row_reductions(const ir::Compute& compute) {
       }
     }
     bool after_reduction = false;
-    for (const ir::Expr& load : loads_of(*stage)) after_reduction = after_reduction || load->stage->kind == ir::StageKind::Compute;
+    for (const ir::Expr& load : loads_of(*stage))
+      after_reduction = after_reduction || load->stage->kind == ir::StageKind::Compute;
     if (stage->axes.size() == out.row_axes && after_reduction) {
       out.per_row.push_back(stage->name);
-    } else if (stage->axes.size() == out.row_axes + 1 && readers.size() > 1 && after_reduction && readers.front()->is_reduction()) {
+    } else if (stage->axes.size() == out.row_axes + 1 && readers.size() > 1 && after_reduction &&
+               readers.front()->is_reduction()) {
       out.shared.push_back(stage->name);
       out.sharer.push_back(readers.front()->name);
     } else {

@@ -1,4 +1,5 @@
-// What a template needs to know of a definition: its one reduction, how that is read and written, and the part each axis plays.
+// What a template needs to know of a definition: its one reduction, how that is read and written, and the part each
+// axis plays.
 #pragma once
 
 #include <optional>
@@ -20,26 +21,28 @@ enum class Dependence : std::uint8_t {
 
 struct Operand {
   ir::StagePtr stage;
-  std::vector<Dependence> axes;        ///< per axis of the reduction: spatial, then reduce
-  std::vector<std::int64_t> divisor;   ///< per axis: of Blocked
-  int unit_stride_axis = -1;           ///< axis with coefficient 1 in the last index, and in no other
-  std::vector<int> direct;             ///< per index: the axis that it is; -1 when it is something else
+  std::vector<Dependence> axes;       ///< per axis of the reduction: spatial, then reduce
+  std::vector<std::int64_t> divisor;  ///< per axis: of Blocked
+  int unit_stride_axis = -1;          ///< axis with coefficient 1 in the last index, and in no other
+  std::vector<int> direct;            ///< per index: the axis that it is; -1 when it is something else
 };
 
-/// A definition with one reduction, whose output has the reduction's axes (element for element), through elementwise stages.
+/// A definition with one reduction, whose output has the reduction's axes (element for element), through elementwise
+/// stages.
 struct SingleReduction {
   ir::StagePtr reduction, output;
-  std::vector<std::string> elementwise;   ///< stages to inline: neither reduction nor output
-  std::vector<Operand> operands;          ///< tensors that the body reads, each once
-  std::vector<std::int64_t> extents;      ///< per axis: spatial, then reduce
-  std::vector<bool> window;               ///< per reduce axis: added to a spatial axis in some index (a convolution's kernel)
-  std::vector<bool> conditioned;          ///< per axis: occurs in a `where` condition
+  std::vector<std::string> elementwise;  ///< stages to inline: neither reduction nor output
+  std::vector<Operand> operands;         ///< tensors that the body reads, each once
+  std::vector<std::int64_t> extents;     ///< per axis: spatial, then reduce
+  std::vector<bool> window;       ///< per reduce axis: added to a spatial axis in some index (a convolution's kernel)
+  std::vector<bool> conditioned;  ///< per axis: occurs in a `where` condition
   std::size_t rank() const { return reduction->axes.size(); }
 };
 /// Nothing when the definition is not of that form.
 std::optional<SingleReduction> single_reduction(const ir::Compute& compute);
 
-/// Row-wise definitions: the output's last axis is reduced by one or more reductions that keep the other axes (softmax, norms).
+/// Row-wise definitions: the output's last axis is reduced by one or more reductions that keep the other axes (softmax,
+/// norms).
 struct RowReductions {
   ir::StagePtr output;
   std::vector<std::string> reductions;  ///< in topological order

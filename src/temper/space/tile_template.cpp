@@ -14,7 +14,8 @@ namespace {
 bool absent(Dependence d) { return d == Dependence::None; }
 bool shared_along(Dependence d) { return d == Dependence::None || d == Dependence::Blocked; }
 
-/// The last spatial axis, apart from `not_this`, for which `accept` holds and that has more than one element; else any that it accepts.
+/// The last spatial axis, apart from `not_this`, for which `accept` holds and that has more than one element; else any
+/// that it accepts.
 template <class Accept>
 int last_axis(const SingleReduction& r, int not_this, Accept&& accept) {
   int fallback = -1;
@@ -39,7 +40,8 @@ int second_of(const SingleReduction& r, const TilePlan& plan, std::size_t varyin
     if (a == plan.vector_axis || a == plan.row_axis || r.extents[static_cast<std::size_t>(a)] < 2) continue;
     bool others_absent = true;
     for (std::size_t o = 0; o < r.operands.size(); ++o) {
-      others_absent = others_absent && (o == varying_operand || absent(r.operands[o].axes[static_cast<std::size_t>(a)]));
+      others_absent =
+          others_absent && (o == varying_operand || absent(r.operands[o].axes[static_cast<std::size_t>(a)]));
     }
     if (others_absent && r.operands[varying_operand].axes[static_cast<std::size_t>(a)] != Dependence::None) return a;
   }
@@ -83,7 +85,8 @@ std::optional<TilePlan> pixels_plan(const SingleReduction& r) {
     if (!packable(weights)) continue;
     TilePlan plan;
     plan.vector_axis = last;
-    plan.row_axis = last_axis(r, last, [&](std::size_t a) { return weights.axes[a] == Dependence::Direct && shared_along(input.axes[a]); });
+    plan.row_axis = last_axis(
+        r, last, [&](std::size_t a) { return weights.axes[a] == Dependence::Direct && shared_along(input.axes[a]); });
     if (plan.row_axis < 0) continue;
     plan.packed = w;
     plan.block_axis = plan.row_axis;
@@ -99,7 +102,8 @@ std::optional<TilePlan> window_plan(const SingleReduction& r) {
   if (r.operands.empty() || r.operands.size() > 2) return std::nullopt;
   int contiguous = -1;
   for (std::size_t o = 0; o < r.operands.size(); ++o) {
-    if (r.operands[o].unit_stride_axis == last && (contiguous < 0 || !r.operands[o].stage->constant)) contiguous = static_cast<int>(o);
+    if (r.operands[o].unit_stride_axis == last && (contiguous < 0 || !r.operands[o].stage->constant))
+      contiguous = static_cast<int>(o);
   }
   if (contiguous < 0) return std::nullopt;
   TilePlan plan;
@@ -116,7 +120,8 @@ std::optional<TilePlan> window_plan(const SingleReduction& r) {
       return std::nullopt;
     }
   }
-  plan.row_axis = last_axis(r, last, [&](std::size_t a) { return !absent(r.operands[static_cast<std::size_t>(contiguous)].axes[a]); });
+  plan.row_axis = last_axis(
+      r, last, [&](std::size_t a) { return !absent(r.operands[static_cast<std::size_t>(contiguous)].axes[a]); });
   if (plan.row_axis >= 0) plan.second_axis = second_of(r, plan, static_cast<std::size_t>(contiguous));
   return plan;
 }
@@ -138,7 +143,8 @@ std::vector<std::int64_t> range_up_to(std::int64_t limit, std::int64_t most) {
   return out;
 }
 
-/// Vector widths: the target's, half and a quarter of it, in elements of f32; never wider than needed by more than half.
+/// Vector widths: the target's, half and a quarter of it, in elements of f32; never wider than needed by more than
+/// half.
 std::vector<std::int64_t> widths(const target::Target& target, std::int64_t extent) {
   const std::int64_t native = target.vector_bytes / 4;
   std::vector<std::int64_t> out;
@@ -150,7 +156,8 @@ std::vector<std::int64_t> widths(const target::Target& target, std::int64_t exte
 
 }  // namespace
 
-void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const SingleReduction& r, const TilePlan& plan) {
+void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const SingleReduction& r,
+                const TilePlan& plan) {
   const auto extent = [&](int axis) { return axis < 0 ? std::int64_t{1} : r.extents[static_cast<std::size_t>(axis)]; };
   const std::size_t rank = r.rank();
   const int last = static_cast<int>(rank) - 1;
@@ -160,7 +167,8 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   // Reduce axes: windows (added to a spatial axis) and the rest, whose last one is the inner product's axis.
   std::vector<std::size_t> windows, channels;
   for (std::size_t i = 0; i < r.window.size(); ++i) {
-    if (extent(static_cast<int>(rank + i)) > 1 || r.window.size() == 1) (r.window[i] ? windows : channels).push_back(rank + i);
+    if (extent(static_cast<int>(rank + i)) > 1 || r.window.size() == 1)
+      (r.window[i] ? windows : channels).push_back(rank + i);
   }
   std::vector<std::size_t> unit_reduce;  // axes of one element need no thought
   for (std::size_t i = 0; i < r.window.size(); ++i) {
@@ -180,10 +188,16 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   if (plan.second_axis >= 0) seconds = up_to(extent(plan.second_axis), {1, 2, 3, 4});
   const std::int64_t second = knobs.choice("second", seconds, 1);
   const std::int64_t unroll = knobs.choice("unroll", up_to(inner, {1, 2, 4, 8}), 1);
-  const std::int64_t kw_mode = knobs.choice("kw", !has_kw ? std::vector<std::int64_t>{0} : kw_conditioned ? std::vector<std::int64_t>{1, 2} : std::vector<std::int64_t>{0, 1, 2}, 1);
-  const std::int64_t kh_unroll = knobs.choice("kh", outer_window > 1 && outer_window <= 9 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 0);
+  const std::int64_t kw_mode = knobs.choice("kw",
+                                            !has_kw          ? std::vector<std::int64_t>{0}
+                                            : kw_conditioned ? std::vector<std::int64_t>{1, 2}
+                                                             : std::vector<std::int64_t>{0, 1, 2},
+                                            1);
+  const std::int64_t kh_unroll = knobs.choice(
+      "kh", outer_window > 1 && outer_window <= 9 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 0);
   const std::int64_t order = knobs.choice("order", {0, 1, 2}, 0);
-  const std::int64_t balance = knobs.choice("tail", extent(plan.row_axis) > 1 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 1);
+  const std::int64_t balance = knobs.choice(
+      "tail", extent(plan.row_axis) > 1 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 1);
   std::vector<std::int64_t> blocks{0};
   if (plan.row_axis >= 0 && windows.empty()) {
     for (std::int64_t b : {32, 64, 128, 256, 512}) {
@@ -195,38 +209,52 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   if (plan.packed >= 0) {
     const Operand& operand = r.operands[static_cast<std::size_t>(plan.packed)];
     const bool contiguous = operand.unit_stride_axis == plan.block_axis || plan.block_axis != plan.vector_axis;
-    packs = !contiguous ? std::vector<std::int64_t>{1} : operand.stage->constant ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0};
+    packs = !contiguous               ? std::vector<std::int64_t>{1}
+            : operand.stage->constant ? std::vector<std::int64_t>{0, 1}
+                                      : std::vector<std::int64_t>{0};
   }
   const std::int64_t pack = knobs.choice("pack", packs, packs.back());
 
-  knobs.require("vectors cover the axis", {"vector", "vectors"}, [e = extent(plan.vector_axis)](auto k) { return (k[1] - 1) * k[0] < e; });
-  knobs.require("register file", {"vectors", "rows", "second"}, [registers](auto k) { return k[0] * k[1] * k[2] + k[0] + 1 <= registers; });
-  knobs.require("instructions a block", {"vectors", "rows", "second", "unroll", "kw", "kh"}, [kw, outer_window](auto k) {
-    return k[0] * k[1] * k[2] * k[3] * (k[4] > 0 ? kw : 1) * (k[5] > 0 ? outer_window : 1) <= 1024;
-  });
-  // Every segment of the rows, of the vectors and of the kernel's borders gets a body of its own.
-  const bool bordered = kw_conditioned, border_rows = !windows.empty() && r.conditioned[windows.front()] && windows.size() > 1;
-  knobs.require("instructions in all bodies", {"vector", "vectors", "rows", "second", "unroll", "kw", "kh"},
-                [=, row_extent = extent(plan.row_axis), second_extent = extent(plan.second_axis), vector_extent = extent(plan.vector_axis)](auto k) {
-                  const std::int64_t row_bodies = std::min<std::int64_t>((row_extent % k[2] != 0 ? 2 : 1) + (bordered ? 2 : 0), (row_extent + k[2] - 1) / k[2]);
-                  const std::int64_t second_bodies = (second_extent % k[3] != 0 ? 2 : 1) + (border_rows && k[6] > 0 ? 2 : 0);
-                  const std::int64_t vector_bodies = vector_extent % (k[0] * k[1]) != 0 && vector_extent > k[0] * k[1] ? 2 : 1;
-                  const std::int64_t block_size = k[1] * k[2] * k[3] * ((inner % k[4] != 0 ? 1 : 0) + k[4]) * (k[5] > 0 ? kw : 1) * (k[6] > 0 ? outer_window : 1);
-                  return row_bodies * second_bodies * vector_bodies * block_size <= 2048;
+  knobs.require("vectors cover the axis", {"vector", "vectors"},
+                [e = extent(plan.vector_axis)](auto k) { return (k[1] - 1) * k[0] < e; });
+  knobs.require("register file", {"vectors", "rows", "second"},
+                [registers](auto k) { return k[0] * k[1] * k[2] + k[0] + 1 <= registers; });
+  knobs.require("instructions a block", {"vectors", "rows", "second", "unroll", "kw", "kh"},
+                [kw, outer_window](auto k) {
+                  return k[0] * k[1] * k[2] * k[3] * (k[4] > 0 ? kw : 1) * (k[5] > 0 ? outer_window : 1) <= 1024;
                 });
+  // Every segment of the rows, of the vectors and of the kernel's borders gets a body of its own.
+  const bool bordered = kw_conditioned,
+             border_rows = !windows.empty() && r.conditioned[windows.front()] && windows.size() > 1;
+  knobs.require(
+      "instructions in all bodies", {"vector", "vectors", "rows", "second", "unroll", "kw", "kh"},
+      [=, row_extent = extent(plan.row_axis), second_extent = extent(plan.second_axis),
+       vector_extent = extent(plan.vector_axis)](auto k) {
+        const std::int64_t row_bodies = std::min<std::int64_t>((row_extent % k[2] != 0 ? 2 : 1) + (bordered ? 2 : 0),
+                                                               (row_extent + k[2] - 1) / k[2]);
+        const std::int64_t second_bodies = (second_extent % k[3] != 0 ? 2 : 1) + (border_rows && k[6] > 0 ? 2 : 0);
+        const std::int64_t vector_bodies = vector_extent % (k[0] * k[1]) != 0 && vector_extent > k[0] * k[1] ? 2 : 1;
+        const std::int64_t block_size = k[1] * k[2] * k[3] * ((inner % k[4] != 0 ? 1 : 0) + k[4]) *
+                                        (k[5] > 0 ? kw : 1) * (k[6] > 0 ? outer_window : 1);
+        return row_bodies * second_bodies * vector_bodies * block_size <= 2048;
+      });
   if (plan.second_axis >= 0 && std::any_of(r.conditioned.begin(), r.conditioned.end(), [](bool b) { return b; })) {
     // With two rows of pixels at once the kernel's rows differ per pixel, so they cannot be loop bounds.
-    knobs.require("border rows", {"second", "kh"}, [outer_window](auto k) { return k[0] == 1 || k[1] == 1 || outer_window == 1; });
+    knobs.require("border rows", {"second", "kh"},
+                  [outer_window](auto k) { return k[0] == 1 || k[1] == 1 || outer_window == 1; });
   }
   if (blocks.size() > 1) {
     knobs.require("rows in a block", {"rows", "block"}, [](auto k) { return k[1] == 0 || k[0] <= k[1]; });
   }
   for (const Operand& operand : r.operands) {
     const std::int64_t group = operand.divisor[static_cast<std::size_t>(plan.vector_axis)];
-    if (group > 0) knobs.require("vectors stay within a group", {"vector", "vectors"}, [group](auto k) { return group % (k[0] * k[1]) == 0; });
+    if (group > 0)
+      knobs.require("vectors stay within a group", {"vector", "vectors"},
+                    [group](auto k) { return group % (k[0] * k[1]) == 0; });
     if (plan.row_axis >= 0) {
       const std::int64_t row_group = operand.divisor[static_cast<std::size_t>(plan.row_axis)];
-      if (row_group > 0) knobs.require("rows stay within a group", {"rows"}, [row_group](auto k) { return row_group % k[0] == 0; });
+      if (row_group > 0)
+        knobs.require("rows stay within a group", {"rows"}, [row_group](auto k) { return row_group % k[0] == 0; });
     }
   }
   if (knobs.declaring()) return;
@@ -265,7 +293,8 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     }
     for (std::size_t i = 0; i < operand.direct.size(); ++i) {
       const int index = static_cast<int>(i);
-      if (index != block_index && std::find(inside.begin(), inside.end(), index) == inside.end()) layout.push_back({index, 1, 0, 0});
+      if (index != block_index && std::find(inside.begin(), inside.end(), index) == inside.end())
+        layout.push_back({index, 1, 0, 0});
     }
     if (blocked && width > 1) layout.push_back({block_index, width, 0, 0});
     for (int index : inside) layout.push_back({index, 1, 0, 0});
@@ -280,7 +309,8 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     for (const schedule::LayoutDim& dim : layout) {
       if (dim.axis == block_index && blocked && width > 1) {
         if (dim.modulus == 0) {
-          const std::vector<Loop> parts = s.split(copy_loops[static_cast<std::size_t>(block_index)], {width}, Tail::Peel);
+          const std::vector<Loop> parts =
+              s.split(copy_loops[static_cast<std::size_t>(block_index)], {width}, Tail::Peel);
           copy_order.push_back(parts[0]);
           block_inner = parts[1];
         }
@@ -331,7 +361,9 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     if (axis != plan.vector_axis && axis != plan.row_axis && axis != plan.second_axis) others.push_back(axes[a]);
   }
   std::vector<Loop> outer = others, serial;
-  const auto append = [](std::vector<Loop>& to, const std::vector<Loop>& from) { to.insert(to.end(), from.begin(), from.end()); };
+  const auto append = [](std::vector<Loop>& to, const std::vector<Loop>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
   std::vector<Loop> row_parallel = row_outer;
   if (block > 0) {
     serial.push_back(row_outer[1]);
@@ -385,7 +417,8 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
 
   // The reduction, over the tile.
   std::vector<Loop> inner_axes = s.loops(local);
-  const std::vector<Loop> local_vector = s.split(inner_axes[static_cast<std::size_t>(plan.vector_axis)], {v}, padded ? Tail::RoundUp : Tail::Mask);
+  const std::vector<Loop> local_vector =
+      s.split(inner_axes[static_cast<std::size_t>(plan.vector_axis)], {v}, padded ? Tail::RoundUp : Tail::Mask);
   std::vector<Loop> nest, to_unroll;
   for (std::size_t axis : unit_reduce) nest.push_back(inner_axes[axis]);
   for (std::size_t i = 0; i + 1 < windows.size(); ++i) {

@@ -1,6 +1,6 @@
-// The register-tile template: one reduction computed in registers, tile by tile, into its output. It serves dense and grouped
-// convolutions, matrix products, depthwise convolutions and pooling alike: what differs is which axis becomes vectors, which
-// becomes rows of the tile, and which operand is packed.
+// The register-tile template: one reduction computed in registers, tile by tile, into its output. It serves dense and
+// grouped convolutions, matrix products, depthwise convolutions and pooling alike: what differs is which axis becomes
+// vectors, which becomes rows of the tile, and which operand is packed.
 #pragma once
 
 #include <optional>
@@ -14,20 +14,22 @@ namespace temper::space {
 
 /// The part of each axis in one design.
 struct TilePlan {
-  int vector_axis = -1;     ///< becomes vectors of the accumulators
-  int row_axis = -1;        ///< unrolled rows of the tile; -1: none
-  int second_axis = -1;     ///< a second unrolled axis outside the rows; -1: none
-  int packed = -1;          ///< operand that may be packed along the vector axis (or the row axis); -1: none
-  int block_axis = -1;      ///< axis whose blocks the packed operand is laid out in
+  int vector_axis = -1;  ///< becomes vectors of the accumulators
+  int row_axis = -1;     ///< unrolled rows of the tile; -1: none
+  int second_axis = -1;  ///< a second unrolled axis outside the rows; -1: none
+  int packed = -1;       ///< operand that may be packed along the vector axis (or the row axis); -1: none
+  int block_axis = -1;   ///< axis whose blocks the packed operand is laid out in
 };
 
 /// Vectors run along an axis of which one operand (weights) depends directly and the others not at all.
 std::optional<TilePlan> channels_plan(const SingleReduction& r);
 /// Vectors run along the output's last axis, contiguous in an input; weights are broadcast and their axis is the rows.
 std::optional<TilePlan> pixels_plan(const SingleReduction& r);
-/// Vectors run along the output's last axis, on which every operand depends directly or not at all; no operand is shared along it.
+/// Vectors run along the output's last axis, on which every operand depends directly or not at all; no operand is
+/// shared along it.
 std::optional<TilePlan> window_plan(const SingleReduction& r);
 
-void apply_tile(schedule::Schedule& s, Knobs& knobs, const target::Target& target, const SingleReduction& r, const TilePlan& plan);
+void apply_tile(schedule::Schedule& s, Knobs& knobs, const target::Target& target, const SingleReduction& r,
+                const TilePlan& plan);
 
 }  // namespace temper::space

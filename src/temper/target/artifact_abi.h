@@ -3,10 +3,10 @@
  * An artifact is a position-independent shared object that exports one symbol, `temper_artifact`, of type
  * `struct temper_artifact`. It describes itself: whoever loads the bytes needs nothing else to run them.
  *
- * Calling convention: an entry is a list of phases that run one after another. A phase is a loop of `extent` independent
- * iterations; `fn(buffers, scratch, begin, end)` runs iterations [begin, end). Different ranges of one phase may run
- * on different threads at the same time, each with its own `scratch` of at least `scratch_bytes`, 64-byte aligned.
- * `buffers` is indexed like `temper_artifact::buffers`; every pointer is at least 64-byte aligned.
+ * Calling convention: an entry is a list of phases that run one after another. A phase is a loop of `extent`
+ * independent iterations; `fn(buffers, scratch, begin, end)` runs iterations [begin, end). Different ranges of one
+ * phase may run on different threads at the same time, each with its own `scratch` of at least `scratch_bytes`, 64-byte
+ * aligned. `buffers` is indexed like `temper_artifact::buffers`; every pointer is at least 64-byte aligned.
  */
 #ifndef TEMPER_TARGET_ARTIFACT_ABI_H_
 #define TEMPER_TARGET_ARTIFACT_ABI_H_
@@ -25,7 +25,7 @@ enum temper_role {
   TEMPER_INPUT = 0,    /* read by run */
   TEMPER_CONSTANT = 1, /* read by prepare; read by run only where `used_by_run` is set */
   TEMPER_OUTPUT = 2,   /* written by run */
-  TEMPER_BLOB = 3,     /* written by prepare, read by run; may be shared by content */
+  TEMPER_BLOB = 3,     /* zeroed by the caller, written by prepare, read by run; may be shared by content */
   TEMPER_WORKSPACE = 4 /* scratch memory shared by the phases of one run (or one prepare), contents undefined */
 };
 
