@@ -48,11 +48,12 @@ class Knobs {
 struct Template {
   std::string name;
   /// Whether the template can schedule this definition.
-  std::function<bool(const ir::Compute&, const target::Target&)> applies;
-  std::function<void(schedule::Schedule&, Knobs&, const target::Target&)> apply;
+  std::function<bool(const ir::Compute&, const target::Target&)> applies = {};
+  std::function<void(schedule::Schedule&, Knobs&, const target::Target&)> apply = {};
   /// Instead of the two above, for templates that analyse the definition: runs once for a space and returns what
   /// schedules each candidate, or nothing when the template does not apply.
-  std::function<std::function<void(schedule::Schedule&, Knobs&)>(const ir::Compute&, const target::Target&)> specialise;
+  std::function<std::function<void(schedule::Schedule&, Knobs&)>(const ir::Compute&, const target::Target&)>
+      specialise = {};
 };
 
 /// The templates that ship with Temper, most specific first; the last one applies to everything.
