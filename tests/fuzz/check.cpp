@@ -166,8 +166,8 @@ std::map<std::string, std::vector<std::byte>> contents_of(const ir::Compute& com
   return out;
 }
 
-/// Whether the interpreter carries the program out without a fault and gets the oracle's result.
-bool runs_right(const ir::Compute& compute, const nest::Program& program, const RandomStream& data) {
+/// Carries the program out with the interpreter: empty when it meets no fault and gets the oracle's result.
+std::string interpreted(const ir::Compute& compute, const nest::Program& program, const RandomStream& data) {
   const auto contents = contents_of(compute, data, 0);
   ir::Inputs inputs;
   for (const auto& [name, bytes] : contents) inputs[name] = bytes;
@@ -175,10 +175,9 @@ bool runs_right(const ir::Compute& compute, const nest::Program& program, const 
     const nest::Interpretation run = nest::interpret(program, inputs);
     ir::Oracle oracle(compute, inputs);
     return compare(compute, oracle,
-                   [&](std::size_t o, int c, std::size_t e) { return run.outputs[o][static_cast<std::size_t>(c)][e]; })
-        .empty();
-  } catch (const Error&) {
-    return false;
+                   [&](std::size_t o, int c, std::size_t e) { return run.outputs[o][static_cast<std::size_t>(c)][e]; });
+  } catch (const Error& error) {
+    return error.what();
   }
 }
 
@@ -252,8 +251,13 @@ Outcome Checker::check(const ir::Compute& compute, const schedule::Schedule& s, 
       nest::verify(program, s);
     } catch (const schedule::ScheduleError& error) {
       return {Outcome::Kind::Refused,
-              error.rule() + (runs_right(compute, program, data) ? " although it runs right" : ""),
+              error.rule() + (interpreted(compute, program, data).empty() ? " although it runs right" : ""),
               failed(error.what()).message};
+    }
+    stage = "interpret";
+    // What the judge lets through must run without a fault on the interpreter too.
+    if (data.fork("interpret").chance(0.25)) {
+      if (const std::string wrong = interpreted(compute, program, data); !wrong.empty()) return failed(wrong);
     }
     stage = "round trip";
     if (const std::string wrong = check_round_trip(compute, s, program); !wrong.empty()) return failed(wrong);

@@ -264,7 +264,7 @@ void Builder::serial_loop(StageState& state, std::size_t depth, int iter, std::v
 
 void Builder::set_lanes(const StageState& state, int iter, Loop& loop) {
   const std::int64_t lanes = state.lanes[static_cast<std::size_t>(iter)];
-  loop.lanes = static_cast<int>(lanes > 0 ? lanes : loop.end);
+  loop.lanes = static_cast<int>(vector_width(lanes > 0 ? lanes : loop.end));
   if (loop.begin > 0) {
     throw ScheduleError("VectorLanes", "the iterations of a vectorised loop are not all alike", schedule_, state.stage,
                         iter, "vectorise the innermost loop of the split");

@@ -333,12 +333,25 @@ class Interpreter {
     return static_cast<std::size_t>(sum);
   }
 
+  /// Whether the element lies past the stage's domain, in storage that is larger.
+  bool in_padding(int storage, const std::vector<std::int64_t>& index) const {
+    const ir::Stage& stage = stage_of(storage);
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      if (index[i] < 0 || index[i] >= stage.axes[i].extent().value()) return true;
+    }
+    return false;
+  }
+
   Scalar load(int storage, int component, const std::vector<std::int64_t>& index) const {
     const ir::Stage& reader = *program_.stages[static_cast<std::size_t>(statement_->stage)];
     const Memory& memory = memory_[static_cast<std::size_t>(storage)];
     TEMPER_CHECK(!memory.elements.empty(), "a storage is used before it is allocated");
     const std::size_t at = offset(storage, index, reader);
     const auto c = static_cast<std::size_t>(component);
+    if (memory.written[c][at] == 0 && in_padding(storage, index)) {
+      // Nothing that counts may depend on padding: a value that spoils what it meets.
+      return {std::numeric_limits<double>::quiet_NaN(), std::int64_t{0x5a5a5a5a}};
+    }
     if (memory.written[c][at] == 0) {
       std::string text;
       for (std::int64_t i : index) text += (text.empty() ? "" : ", ") + std::to_string(i);

@@ -1,5 +1,7 @@
 #include "temper/nest/nest_state.h"
 
+#include <bit>
+
 namespace temper::nest {
 
 using analysis::ceil_div;
@@ -31,6 +33,11 @@ std::vector<SplitSegment> split_segments(std::int64_t extent, std::int64_t facto
     }
   }
   return out;
+}
+
+std::int64_t vector_width(std::int64_t iterations) {
+  if (iterations > 16) return analysis::round_up(iterations, 16);
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(iterations)));
 }
 
 void StageState::apply(int split, const SplitSegment& segment) {

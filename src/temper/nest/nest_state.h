@@ -19,6 +19,10 @@ struct SplitSegment {
 std::vector<SplitSegment> split_segments(std::int64_t extent, std::int64_t factor, schedule::Tail tail,
                                          bool inner_is_vector);
 
+/// Lanes for `iterations` of a vectorised loop: a power of two up to 16, then a multiple of 16. Other widths cost more
+/// than masked lanes.
+std::int64_t vector_width(std::int64_t iterations);
+
 struct StageState {
   int stage = -1;
   const schedule::StageSchedule* schedule = nullptr;

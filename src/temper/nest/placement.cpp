@@ -86,11 +86,15 @@ void Builder::attached(StageState& state, std::size_t depth, int iter, std::vect
   const auto clamp_needed = [&](int s) {
     std::vector<char> clamped;
     const std::vector<std::int64_t> full = domain(s);
+    bool any_clamped = false;
     for (std::size_t i = 0; i < full.size(); ++i) {
       const Range& range = boxes[static_cast<std::size_t>(s)][i];
       const analysis::Interval r = program_.vars.range(range.base);
       clamped.push_back(r.lo < 0 || r.hi + range.extent > full[i]);
+      any_clamped = any_clamped || clamped.back();
     }
+    if (any_clamped && schedule_[s].scope == schedule::Scope::Register && reads_stay_stored(s, boxes))
+      clamped.assign(full.size(), 0);
     return clamped;
   };
   for (int s : order_) {
@@ -123,6 +127,22 @@ void Builder::attached(StageState& state, std::size_t depth, int iter, std::vect
     // Splits may compute past the box only where they round up; the storage has room for that.
     nest(inner, 0, out);
   }
+}
+
+bool Builder::reads_stay_stored(int s, const std::vector<std::vector<Range>>& boxes) {
+  const StageForms& forms = forms_[static_cast<std::size_t>(s)];
+  return std::all_of(forms.reads.begin(), forms.reads.end(), [&](const ReadForm& read) {
+    const int storage = storage_[static_cast<std::size_t>(read.producer)];
+    if (storage < 0) return false;
+    const Storage& source = program_.storages[static_cast<std::size_t>(storage)];
+    for (std::size_t i = 0; i < read.index.size(); ++i) {
+      if (!read.index[i]) return false;
+      const Range range = box_of(*read.index[i], boxes[static_cast<std::size_t>(s)], forms.axis_vars, program_.vars);
+      const analysis::Interval local = program_.vars.range(range.base - source.base[i]);
+      if (local.lo < 0 || local.hi + range.extent > source.extents[i]) return false;
+    }
+    return true;
+  });
 }
 
 int Builder::add_storage(int s, StorageKind kind, const std::vector<Range>& box) {
@@ -173,6 +193,7 @@ int Builder::add_storage(int s, StorageKind kind, const std::vector<Range>& box)
     for (const schedule::Split& split : stage.splits) {
       if (split.inner == static_cast<int>(i)) storage.lane_partials = static_cast<int>(split.factor);
     }
+    storage.lane_partials = static_cast<int>(vector_width(storage.lane_partials));
   }
   program_.storages.push_back(std::move(storage));
   return static_cast<int>(program_.storages.size()) - 1;
