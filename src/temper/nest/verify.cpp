@@ -6,6 +6,7 @@
 //   terms      a reduction takes each term that exists exactly once, and no other;
 //   threads    parallel iterations write disjoint elements.
 #include <algorithm>
+#include <numeric>
 
 #include "temper/nest/build.h"
 #include "temper/nest/coverage.h"
@@ -518,19 +519,24 @@ class Verifier {
     return info.kind == analysis::VarKind::Mod ? &info.operand : nullptr;
   }
 
-  bool implied_nonnegative(const Affine& form, const std::vector<Condition>& facts) const {
+  /// Whether form >= 0 follows from the ranges and at most `uses` of the facts.
+  bool implied_nonnegative(const Affine& form, const std::vector<Condition>& facts, int uses = 2) const {
     if (range_of(form, vars_).lo >= 0) return true;
     for (const Condition& fact : facts) {
+      if (uses == 0) break;
       if (fact.form.terms.empty()) continue;
-      // form - scale * fact >= 0 for the scale at which the fact's first variable cancels.
+      // p * form - q * fact, in which the fact's first variable cancels; p * form > -p is enough for integers.
       const analysis::Term& lead = fact.form.terms.front();
       const std::int64_t own = form.coefficient(lead.var);
-      std::int64_t scale = own % lead.coefficient == 0 ? own / lead.coefficient : 1;
-      if (scale == 0 || (scale < 0 && !fact.equality)) scale = 1;
-      Affine rest = form;
-      rest.add_scaled(fact.form, -scale);
-      if (range_of(rest, vars_).lo >= 0) return true;
+      if (own == 0 || ((own > 0) != (lead.coefficient > 0) && !fact.equality)) continue;
+      const std::int64_t common = std::gcd(own, lead.coefficient);
+      const std::int64_t p = std::abs(lead.coefficient) / common;
+      Affine rest = form * p;
+      rest.add_scaled(fact.form, -own * p / lead.coefficient);
+      rest.constant += p - 1;
+      if (implied_nonnegative(rest, facts, uses - 1)) return true;
     }
+    if (uses < 2) return false;
     // c * floor(e / d) + t >= 0 with c of 1 or -1 says the same as a form without the division.
     for (const analysis::Term& term : form.terms) {
       const auto& info = vars_[term.var];
