@@ -1,0 +1,224 @@
+// What random pairs have broken, each for its whole kind: small definitions with the schedule that broke them.
+#include <gtest/gtest.h>
+
+#include "check.h"
+
+namespace temper::fuzz {
+namespace {
+
+/// "equal", the rule of the refusal, or what went wrong.
+std::string outcome(const std::string& compute, const std::string& trace) {
+  Checker checker(target::detect());
+  std::string text;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const Outcome o = checker.check_text(compute, trace, seed);
+    text = o.kind == Outcome::Kind::Equal ? "equal" : o.kind == Outcome::Kind::Refused ? o.rule : o.message;
+    if (text != "equal") return text;
+  }
+  return text;
+}
+
+constexpr const char* kMatmul = R"(placeholder A[m: 13, k: 11]: f32
+constant B[k: 11, n: 19]: f32
+stage C[m: 13, n: 19]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [k: 11]
+  init 3.0
+  body A[m, k] * B[k, n]
+stage E[m: 13, n: 19]: f32
+  body max(C[m, n], 0.0)
+output E
+)";
+
+constexpr const char* kCausal = R"(placeholder A[i: 7, j: 24]: f32
+stage S[i: 7]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [j: 24]
+  where i <= j
+  body A[i, j]
+output S
+)";
+
+// A reduce loop inside the vectorised loop: its bounds would differ between lanes, so the condition is a mask.
+TEST(Regression, LoopBoundsDoNotDependOnLanes) {
+  EXPECT_EQ(outcome(kCausal, "split S i 4 mask\nvectorize S i.1"), "equal");
+  EXPECT_EQ(outcome(kCausal, "vectorize S i\nunroll S j"), "equal");
+}
+
+// The initial value reads nothing that the terms read, so a producer may be computed at a reduce loop.
+TEST(Regression, ProducerAtAReduceLoop) {
+  EXPECT_EQ(outcome(kMatmul, "cache_read A C\ncompute_at A_cache C k"), "equal");
+  EXPECT_EQ(outcome(kMatmul,
+                    "cache_read A C\nsplit C k 4 peel\nreorder C k.0,m,n,k.1\ncompute_at A_cache C k.0\n"
+                    "split A_cache k 4 mask\nvectorize A_cache k.1"),
+            "equal");
+}
+
+TEST(Regression, NothingIsComputedInsideAVectorisedLoop) {
+  EXPECT_EQ(outcome(kMatmul, "reorder E n,m\nvectorize E n\ncompute_at C E m"), "AtVectorLoop");
+  EXPECT_EQ(outcome(kMatmul, "vectorize E n\ncompute_at C E n"), "AtVectorLoop");
+}
+
+TEST(Regression, StorageLiesOutsideTheComputation) {
+  EXPECT_EQ(outcome(kMatmul, "compute_at C E m\nstore_at C E n"), "StoreInside");
+  EXPECT_EQ(outcome(kMatmul, "compute_at C E n\nstore_at C E m"), "equal");
+}
+
+// Reduce loops that round up take no term past the end.
+TEST(Regression, ReduceLoopsThatRoundUp) {
+  EXPECT_EQ(outcome(kMatmul, "split C k 4 round_up"), "equal");
+  EXPECT_EQ(outcome(kMatmul, "split C k 4 round_up\nunroll C k.1\nvectorize C n"), "equal");
+  EXPECT_EQ(outcome(kMatmul,
+                    "compute_at C E m\nset_scope C register\nunroll E n\nsplit C k 8 round_up\nvectorize C k.1\n"
+                    "unroll C n"),
+            "equal");
+}
+
+TEST(Regression, ShiftedTermsAreTakenOnce) {
+  Checker checker(target::detect());
+  EXPECT_THROW(checker.check_text(kMatmul, "split C k 4 shift_inwards"), schedule::ScheduleError);
+  // Spatial loops inside a reduce loop would add the overlap twice.
+  EXPECT_EQ(outcome(kMatmul, "split C m 4 shift_inwards\nreorder C k,m.0,m.1,n"), "Overlap");
+  EXPECT_EQ(outcome(kMatmul, "split C m 4 shift_inwards"), "equal");
+  EXPECT_EQ(outcome(kMatmul, "split E m 4 shift_inwards\nparallel E m.0"), "ShiftInwardsParallel");
+}
+
+// The width of lane partials is one number; an initial value enters once, whatever the width.
+TEST(Regression, LanePartials) {
+  const std::string tile = "compute_at C E m\nset_scope C register\nunroll E n\nunroll C n\n";
+  EXPECT_EQ(outcome(kMatmul, tile + "split C k 8 mask\nvectorize C k.1"), "equal");
+  EXPECT_EQ(outcome(kMatmul, tile + "split C k 1 peel\nvectorize C k.1"), "equal");
+  EXPECT_EQ(outcome(kMatmul, tile + "vectorize C k"), "equal");
+  EXPECT_EQ(outcome(kMatmul, tile + "split C k 16 peel\nvectorize C k.0"), "VectorLanes");
+  EXPECT_EQ(outcome(kMatmul, "vectorize C k"), "MemoryPartials");
+}
+
+TEST(Regression, VectorisedLoopsHaveOneShape) {
+  EXPECT_EQ(outcome(kMatmul, "split E n 4 mask\nreorder E m,n.0,n.1\nvectorize E n.0"), "VectorLanes");
+  EXPECT_EQ(outcome(kMatmul, "split E n 100 peel\nvectorize E n.0"), "equal");
+}
+
+// Fourteen lanes of sixteen: widths that are no power of two are masked, and transposed as a whole.
+TEST(Regression, OddVectorWidths) {
+  for (int lanes : {3, 5, 6, 7, 11, 13, 14, 17}) {
+    EXPECT_EQ(outcome(kMatmul, "split E n " + std::to_string(lanes) + " mask\nvectorize E n.1"), "equal") << lanes;
+    EXPECT_EQ(outcome(kMatmul, "split E n " + std::to_string(lanes) +
+                                   " peel\nreorder E n.0,m,n.1\nvectorize E n.1\nunroll E m\ncompute_at C E n.0\n"
+                                   "set_scope C register\nsplit C m 8 mask\nreorder C k,n,m.0,m.1\nvectorize C m.1\n"
+                                   "unroll C m.0\nunroll C n"),
+              "equal")
+        << lanes;
+  }
+}
+
+TEST(Regression, RegistersAtRoot) { EXPECT_EQ(outcome(kMatmul, "set_scope C register"), "RegisterAtRoot"); }
+
+constexpr const char* kWindow = R"(placeholder A[x: 9]: f32
+constant W[k: 3]: f32
+stage P[x: 9]: f32
+  body A[x] * 2.0
+stage C[x: 9]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [k: 3]
+  where x + k - 1 >= 0 && x + k - 1 < 9
+  body P[x + k - 1] * W[k]
+output C
+)";
+
+// Terms that do not exist may index outside a register stage.
+TEST(Regression, MaskedIndexOutsideARegisterStage) {
+  EXPECT_EQ(outcome(kWindow,
+                    "split C x 4 balance\nreorder C x.0,k,x.1\nunroll C k\nunroll C x.1\ncompute_at P C x.0\n"
+                    "set_scope P register\nunroll P x"),
+            "equal");
+  EXPECT_EQ(outcome(kWindow,
+                    "split C x 8 mask\nreorder C x.0,k,x.1\nunroll C k\nvectorize C x.1\ncompute_at P C x.0\n"
+                    "set_scope P register\nsplit P x 8 mask\nvectorize P x.1\nunroll P x.0"),
+            "equal");
+}
+
+constexpr const char* kJoined = R"(placeholder A[x: 5]: f32
+placeholder B[x: 6]: f32
+stage C[x: 11]: f32
+  body select(x < 5, A[x], B[x - 5])
+stage D[x: 11]: f32
+  body select(x < 2 || x >= 7, 1.0, A[x - 2])
+output C
+output D
+)";
+
+// Both branches of a select are evaluated; the one not taken touches no memory.
+TEST(Regression, TheBranchNotTakenIsMasked) {
+  EXPECT_EQ(outcome(kJoined, ""), "equal");
+  EXPECT_EQ(outcome(kJoined, "split C x 8 mask\nvectorize C x.1\nsplit D x 4 mask\nvectorize D x.1"), "equal");
+  EXPECT_EQ(outcome(kJoined, "unroll C x\nunroll D x"), "equal");
+}
+
+// A register element written inside a loop is not there after it.
+TEST(Regression, ValuesDoNotOutliveTheirLoop) {
+  EXPECT_EQ(outcome(kMatmul,
+                    "split E m 1 peel\nfuse E m.0,m.1\nsplit C m 4 mask\nfuse C m.0,m.1\ncompute_at C E m.0*m.1\n"
+                    "set_scope C register\nunroll E n\nunroll C n"),
+            "equal");
+  const std::string late =
+      outcome(kMatmul, "compute_at C E n\nstore_at C E m\nset_scope C register\nunroll C m\nunroll C n");
+  EXPECT_EQ(late.rfind("Unsupported: an index of a register stage is not constant", 0), 0U) << late;
+}
+
+// A padded layout that is no blob, read past the domain by a tile that rounds up.
+TEST(Regression, PaddedLayouts) {
+  for (const char* prepared : {"", "prepared B_cache\n"}) {
+    EXPECT_EQ(
+        outcome(kMatmul, std::string("cache_read B C\nset_layout B_cache n/16%0+0,k/1%0+0,n/1%16+0\n") + prepared +
+                             "split E m 6 balance\nsplit E n 1x16 mask\nreorder E n.0,m.0,m.1,n.1,n.2\n"
+                             "fuse E n.0,m.0\ncompute_at C E n.0*m.0\nset_scope C register\nvectorize E n.2\n"
+                             "unroll E m.1\nunroll E n.1\nparallel E n.0*m.0\nsplit C n 16 round_up\n"
+                             "reorder C k,m,n.0,n.1\nvectorize C n.1\nunroll C m\nunroll C n.0"),
+        "equal");
+  }
+}
+
+TEST(Regression, RoundingUpPastTheEndOfAnInputIsRefused) {
+  EXPECT_EQ(outcome(kMatmul, "split E n 16 round_up"), "OutOfBounds");
+  EXPECT_EQ(outcome(kMatmul, "split C n 16 round_up"), "OutOfBounds");
+}
+
+// Taps of a window in a register tile next to a border that both taps and pixels cross.
+TEST(Regression, RoundedTapsAndPixels) {
+  EXPECT_EQ(outcome(kWindow,
+                    "split C x 4 mask\nsplit C k 2 round_up\nreorder C x.0,k.0,k.1,x.1\nunroll C k.1\n"
+                    "vectorize C x.1"),
+            "equal");
+}
+
+constexpr const char* kRows = R"(placeholder X[i: 5, j: 19]: f32
+stage top[i: 5]: f32
+  reducer max associative commutative idempotent identity -inf combine max(#0, #1)
+  over [ja: 19]
+  body X[i, ja]
+stage e[i: 5, j: 19]: f32
+  body exp(X[i, j] - top[i])
+stage total[i: 5]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [jb: 19]
+  body e[i, jb]
+stage out[i: 5, j: 19]: f32
+  body e[i, j] / total[i]
+output out
+)";
+
+// Softmax as rows: the shared exponential is stored at the row and computed once.
+TEST(Regression, SharedStageStoredAtTheRow) {
+  EXPECT_EQ(outcome(kRows,
+                    "parallel out i\ncompute_at top out i\ncompute_at total out i\ncompute_at e out i\n"
+                    "split e j 8 mask\nvectorize e j.1\nsplit out j 8 mask\nvectorize out j.1"),
+            "equal");
+  EXPECT_EQ(outcome(kRows,
+                    "parallel out i\ncompute_at top out i\nset_scope top register\nsplit top ja 8 mask\n"
+                    "vectorize top ja.1\ncompute_at total out i\nset_scope total register\nsplit total jb 8 mask\n"
+                    "vectorize total jb.1\ncompute_at e out i\nsplit e j 8 mask\nvectorize e j.1"),
+            "equal");
+}
+
+}  // namespace
+}  // namespace temper::fuzz
