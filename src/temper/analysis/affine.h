@@ -50,9 +50,7 @@ Affine operator-(Affine a, const Affine& b);
 Affine operator*(Affine a, std::int64_t scale);
 
 /// floor(a / b) and the remainder of the same sign as `b` (b > 0).
-constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  return a / b - ((a % b != 0 && (a % b < 0)) ? 1 : 0);
-}
+constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 constexpr std::int64_t floor_mod(std::int64_t a, std::int64_t b) { return a - floor_div(a, b) * b; }
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }

@@ -24,8 +24,8 @@ class Printer {
 
   void expr(const Expr& e, int parent_precedence) {
     switch (e->kind) {
-      case ExprKind::Int: integer(*e.get()); return;
-      case ExprKind::Float: floating(*e.get()); return;
+      case ExprKind::Int: integer(*e); return;
+      case ExprKind::Float: floating(*e); return;
       case ExprKind::Var: out_ += e->axis.name(); return;
       case ExprKind::Param:
         out_ += '#';

@@ -89,7 +89,8 @@ class Prover {
     const BinaryOp op = condition->binary;
     if (op == BinaryOp::And || op == BinaryOp::Or) {
       std::vector<Linear> gained;
-      const bool affine = assume(condition->args[0], truth, gained) & assume(condition->args[1], truth, gained);
+      const bool left = assume(condition->args[0], truth, gained), right = assume(condition->args[1], truth, gained);
+      const bool affine = left && right;
       if ((op == BinaryOp::And) == truth) facts.insert(facts.end(), gained.begin(), gained.end());
       return affine;
     }

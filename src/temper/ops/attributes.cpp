@@ -27,7 +27,8 @@ const Attributes::Value& required(const Attributes& attributes, std::string_view
 template <class T>
 T get_or(const Attributes& attributes, std::string_view name, T if_absent) {
   const Attributes::Value* value = attributes.find(name);
-  return value == nullptr ? std::move(if_absent) : as<T>(*value, name);
+  if (value == nullptr) return if_absent;
+  return as<T>(*value, name);
 }
 
 struct Canonical {

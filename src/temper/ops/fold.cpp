@@ -11,7 +11,7 @@
 namespace temper::ops {
 namespace {
 
-TensorValue integers(std::vector<std::int64_t> values, bool scalar = false) {
+TensorValue integers(const std::vector<std::int64_t>& values, bool scalar = false) {
   std::vector<std::int64_t> shape;
   if (!scalar) shape.push_back(static_cast<std::int64_t>(values.size()));
   return TensorValue::from_integers({ir::DType::I64, std::move(shape)}, values);
