@@ -56,15 +56,16 @@ std::optional<std::vector<std::int64_t>> parse_numbers(const std::vector<std::st
 }
 
 int serve(std::int64_t memory_limit, std::vector<int> cpus) {
-  using namespace temper;
+  namespace protocol = temper::protocol;
+  namespace runner = temper::runner;
   signal(SIGPIPE, SIG_IGN);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  protocol::SharedFaultPage page = protocol::SharedFaultPage::open(UniqueFd(protocol::kFaultPageFd));
-  protocol::Channel channel{UniqueFd(protocol::kChannelFd)};
+  protocol::SharedFaultPage page = protocol::SharedFaultPage::open(temper::UniqueFd(protocol::kFaultPageFd));
+  protocol::Channel channel{temper::UniqueFd(protocol::kChannelFd)};
   protocol::shake_hands(channel, "runner", kHelloSeconds);
   runner::FaultHandler faults(page.page(), limit_memory(memory_limit));
-  const SystemClock clock;
+  const temper::SystemClock clock;
   runner::Session session(channel, faults, clock, {memory_limit, std::move(cpus)});
   session.serve();
   return 0;

@@ -33,8 +33,9 @@ using temper::Error;
 using temper::ErrorCode;
 
 /// Per thread, as errno: the one place where a C caller without a `temper_error` can look.
-std::string& last_error() {
-  thread_local std::string message;
+using Message = std::array<char, sizeof(temper_error::message)>;
+Message& last_error() {
+  thread_local Message message{};
   return message;
 }
 
@@ -55,15 +56,11 @@ temper_status status_of(ErrorCode code) {
 }
 
 temper_status report(temper_error* error, temper_status status, const char* message) noexcept {
-  try {
-    last_error() = message;
-  } catch (const std::bad_alloc&) {
-    // The caller still gets status and message.
-  }
+  Message& kept = last_error();
+  std::strncpy(kept.data(), message, kept.size() - 1);
   if (error != nullptr) {
     error->status = status;
-    std::strncpy(error->message, message, sizeof error->message - 1);
-    error->message[sizeof error->message - 1] = '\0';
+    std::memcpy(error->message, kept.data(), kept.size());
   }
   return status;
 }
@@ -144,7 +141,7 @@ temper_status temper_model_run(temper_model* model, const void* const* inputs, i
   });
 }
 
-const char* temper_last_error(void) { return last_error().c_str(); }
+const char* temper_last_error(void) { return last_error().data(); }
 
 const char* temper_runtime_version(void) { return TEMPER_VERSION_TEXT; }
 }

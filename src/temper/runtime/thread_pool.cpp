@@ -32,6 +32,15 @@ T wait_for_change(const std::atomic<T>& value, T old) {
   }
 }
 
+/// Pins the calling thread; an error number of the system, or 0.
+int set_affinity(int cpu) {
+  std::vector<cpu_set_t> set(static_cast<std::size_t>(cpu) / CPU_SETSIZE + 1);
+  const std::size_t size = set.size() * sizeof(cpu_set_t);
+  CPU_ZERO_S(size, set.data());
+  CPU_SET_S(static_cast<unsigned>(cpu), size, set.data());
+  return pthread_setaffinity_np(pthread_self(), size, set.data());
+}
+
 }  // namespace
 
 ThreadPool::ThreadPool(int threads, std::span<const int> cpus) {
@@ -40,13 +49,7 @@ ThreadPool::ThreadPool(int threads, std::span<const int> cpus) {
   for (int thread = 1; thread < threads; ++thread) {
     const int cpu = static_cast<std::size_t>(thread) < cpus.size() ? cpus[static_cast<std::size_t>(thread)] : kUnpinned;
     workers_.emplace_back([this, thread, cpu] {
-      if (cpu != kUnpinned) {
-        try {
-          pin_current_thread(cpu);
-        } catch (const Error&) {
-          // The set of allowed CPUs may shrink at any time; the work is right on any of them.
-        }
-      }
+      if (cpu != kUnpinned) set_affinity(cpu);  // a refusal costs speed only: the work is right on any CPU
       work(thread);
     });
   }
@@ -138,11 +141,7 @@ std::vector<int> allowed_cpus() {
 }
 
 void pin_current_thread(int cpu) {
-  std::vector<cpu_set_t> set(static_cast<std::size_t>(cpu) / CPU_SETSIZE + 1);
-  const std::size_t size = set.size() * sizeof(cpu_set_t);
-  CPU_ZERO_S(size, set.data());
-  CPU_SET_S(static_cast<unsigned>(cpu), size, set.data());
-  if (const int error = pthread_setaffinity_np(pthread_self(), size, set.data()); error != 0) {
+  if (const int error = set_affinity(cpu); error != 0) {
     throw Error(ErrorCode::Io, "cannot pin a thread to CPU " + std::to_string(cpu) + ": " + std::strerror(error));
   }
 }
