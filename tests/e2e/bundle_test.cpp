@@ -120,8 +120,19 @@ TEST_F(Bundles, AModelIsTunedAndBuiltWithItsRecords) {
   EXPECT_GE(built["tuned"], 1);
   const Outcome from_c = program(TEMPER_RUN_BUNDLE, {"sample.temper"});
   EXPECT_EQ(from_c.out, "y/out:0 1.2500\n") << from_c;
-  const nlohmann::json off = json({"explain", "sample.onnx"});
-  EXPECT_THAT(off["steps"][0]["code"].get<std::string>(), HasSubstr("record "));
+  const nlohmann::json model = json({"explain", "sample.onnx"});
+  EXPECT_THAT(model["steps"][0]["code"].get<std::string>(), HasSubstr("record "));
+  // Also tasks that no SPEC can name are explained by their records.
+  int explained = 0;
+  for (const auto& task : model["tasks"]) {
+    if (task["record"].is_null()) continue;
+    const nlohmann::json record = json({"explain", "--record", task["record"].dump()});
+    EXPECT_EQ(record["name"], task["key"]);
+    store::testing::write_file(file("task.trace"), record["trace"]);
+    EXPECT_EQ(json({"replay", "task.trace"})["artifact_hash"], record["artifact_hash"]);
+    ++explained;
+  }
+  EXPECT_GE(explained, 2);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST_F(Replay, BadTraceFilesAreExplained) {
     EXPECT_THAT(outcome.err, ::testing::HasSubstr(parts.front()));
   };
   const std::string whole = json({"explain", "--op", "softmax(rows=4,cols=16)"})["trace"];
-  refused("", {"the section '%% target' is missing", "explain --stage trace"});
+  refused("", {"the section '%% target' is missing", "temper explain --stage trace"});
   refused("split a b\n", {"text before the first section", "line 1"});
   refused("%% nonsense\n", {"unknown section 'nonsense'", "line 1", "target, compute, trace"});
   refused(whole + "wobble out\n", {"wobble"});

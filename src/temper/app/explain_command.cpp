@@ -97,23 +97,18 @@ nlohmann::json explain(Session& s, const ExplainOptions& o) {
       throw Error(ErrorCode::Unsupported, "the record was measured on another target: " + record.target,
                   "record " + std::to_string(o.record), "run the command on that machine");
     }
-    int threads = 1;
-    std::string spec;
-    for (const auto& [field, value] : record.task.fields) {
-      if (field == "threads") {
-        threads = std::stoi(value);
-      } else {
-        spec += (spec.empty() ? "" : ",") + field + "=" + value;
-      }
-    }
-    const tune::Task task = tune::task_from_spec(record.task.op + "(" + spec + ")", threads);
     if (!record.trace) {
       throw Error(ErrorCode::NotFound, "the record has no trace: only the best few of a task keep theirs",
                   "record " + std::to_string(o.record), "explain the best one: temper db best");
     }
-    schedule::Schedule schedule(task.compute);
-    schedule::replay(schedule, schedule::parse_trace(*record.trace));
-    return explain_schedule(s, o, task.compute, schedule, target, record.task.text());
+    const compile::RecordedTrace recorded = compile::parse_recorded(*record.trace);
+    if (!recorded.compute) {
+      throw Error(ErrorCode::NotFound, "the record's trace names no definition", "record " + std::to_string(o.record),
+                  "explain its task: temper explain --op, or the model");
+    }
+    schedule::Schedule schedule(*recorded.compute);
+    schedule::replay(schedule, recorded.trace);
+    return explain_schedule(s, o, *recorded.compute, schedule, target, record.task.text());
   }
   check_work(o.work);
   if (!o.work.model.empty()) {

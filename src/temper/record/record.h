@@ -79,7 +79,8 @@ struct Record {
   std::string temper_version;
   CandidateRecord candidate;
   Measurement measurement;
-  std::optional<std::string> trace;  ///< the schedule's trace; kept for the best few of a task
+  /// Definition and trace of the schedule, see compile/replay.h; kept for the best few of a task.
+  std::optional<std::string> trace;
   std::string strategy;
   std::uint64_t seed = 0;
   std::int64_t created_unix_ms = 0;

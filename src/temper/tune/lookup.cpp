@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "temper/compile/compile.h"
+#include "temper/compile/replay.h"
 #include "temper/nest/build.h"
 #include "temper/schedule/trace.h"
 #include "temper/support/error.h"
@@ -67,7 +68,7 @@ LookedUp from_record(const record::Record& record, const Task& task, const targe
   }
   if (record.trace) {
     schedule::Schedule schedule(*compute);
-    schedule::replay(schedule, schedule::parse_trace(*record.trace));
+    schedule::replay(schedule, compile::parse_recorded(*record.trace).trace);
     verify(schedule);
     return {record, compute, std::move(schedule), {}};
   }

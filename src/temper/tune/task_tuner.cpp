@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "temper/compile/replay.h"
 #include "temper/measure/statistics.h"
 #include "temper/nest/build.h"
 #include "temper/schedule/trace.h"
@@ -353,7 +354,7 @@ record::Record TaskTuner::to_record(const Entry& entry) const {
 
 std::optional<std::string> TaskTuner::trace_of(const Entry& entry) const {
   if (!entry.measurement.ok()) return std::nullopt;
-  return schedule::print(space_->materialise(entry.candidate).trace());
+  return compile::print_recorded(space_->compute(entry.candidate), space_->materialise(entry.candidate).trace());
 }
 
 std::vector<std::size_t> TaskTuner::ranking() const {
