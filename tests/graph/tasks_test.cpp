@@ -329,7 +329,7 @@ TEST(Tasks, SplitHasSeveralOutputs) {
 TEST(Tasks, FlopsAndToleranceAreGiven) {
   ModelBuilder b = model({3, 4});
   b.node("MatMul", {"x", "m"}, {"y"}).output("y");
-  const Task& task = tasks(b).tasks[0];
+  const Task task = tasks(b).tasks[0];
   EXPECT_EQ(task.work.flops, 2.0 * 3 * 4 * 6);
   EXPECT_GT(task.work.tolerance, 0);
 }
