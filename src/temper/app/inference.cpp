@@ -9,7 +9,7 @@
 
 namespace temper::app {
 
-Inference::Inference(std::shared_ptr<const runtime::Plan> plan, int threads)
+Inference::Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads)
     : executor_(plan, {.threads = threads, .cpus = {}, .time_steps = false}) {
   for (std::int32_t t : plan->inputs)
     inputs_.emplace_back(static_cast<std::size_t>(plan->tensors[static_cast<std::size_t>(t)].bytes));

@@ -15,7 +15,7 @@ namespace temper::app {
 /// A model with memory for its inputs and outputs.
 class Inference {
  public:
-  Inference(std::shared_ptr<const runtime::Plan> plan, int threads);
+  Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads);
 
   const runtime::Plan& plan() const { return executor_.plan(); }
   /// Fills f32 inputs with numbers from [0, 1), integers with zeros; the same for the same seed.
