@@ -61,6 +61,9 @@ class Programs : public ::testing::Test {
   /// `temper --json` with arguments: must end with `code` and print one JSON object and nothing else on standard
   /// output.
   nlohmann::json json(std::vector<std::string> arguments, int code = 0) const;
+  /// `json` of a tuning command with this database, which must not be there yet; starts over where the machine was too
+  /// busy for stable times.
+  nlohmann::json tune_calmly(std::vector<std::string> arguments, const std::string& db) const;
   /// Must fail with `code`, exactly `text` on standard error and nothing on standard output.
   void expect_error(const std::vector<std::string>& arguments, int code, const std::string& text) const;
   /// Must fail with `code` and an error that holds all of `parts` in this order, on standard error.

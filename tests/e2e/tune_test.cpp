@@ -63,8 +63,8 @@ class Tuning : public Programs {
 };
 
 TEST_F(Tuning, EndsWithAReportAndResumesWithoutMeasuringTwice) {
-  const std::vector<std::string> command = {"tune", "--op", kSpec, "--trials", "12", "--db", "tmp.db", "--seed", "1"};
-  const nlohmann::json first = json(command);
+  std::vector<std::string> command = {"tune", "--op", kSpec, "--trials", "12", "--seed", "1"};
+  const nlohmann::json first = tune_calmly(command, "tmp.db");
   ASSERT_EQ(first["tasks"].size(), 1U);
   const nlohmann::json& task = first["tasks"][0];
   for (const char* field :
@@ -81,6 +81,7 @@ TEST_F(Tuning, EndsWithAReportAndResumesWithoutMeasuringTwice) {
   const std::map<std::string, std::int64_t> before = measured("tmp.db");
   EXPECT_EQ(before.size(), 12U);
 
+  command.insert(command.end(), {"--db", "tmp.db"});
   const nlohmann::json second = json(command);
   EXPECT_GE(second["tasks"][0]["resumed"], 12);
   EXPECT_EQ(second["tasks"][0]["trials"], 12);
@@ -151,6 +152,26 @@ TEST_F(Tuning, TwoTunersOnOneFile) {
   const std::size_t stored = measured("tmp.db").size();
   EXPECT_GE(stored, 6U);
   EXPECT_LE(stored, 12U);
+}
+
+TEST_F(Tuning, TheEnvironmentDecidesWhetherRecordsAndSearchAreUsed) {
+  tune_calmly({"tune", "--op", kSpec, "--trials", "3"}, "temper.db");
+  const auto bench = [&](const std::string& mode) {
+    return temper({"bench", "--op", kSpec, "--rounds", "5"}, {"TEMPER_TUNE=" + mode});
+  };
+  EXPECT_THAT(bench("cached").out, HasSubstr("(tuned)"));
+  const Outcome off = bench("off");
+  EXPECT_THAT(off.out, HasSubstr("(default)"));
+  EXPECT_THAT(off.err, HasSubstr("TEMPER_TUNE is off"));
+  const Outcome wrong = bench("sometimes");
+  EXPECT_EQ(wrong.code, 2) << wrong;
+  EXPECT_THAT(wrong.err, HasSubstr("TEMPER_TUNE cannot be 'sometimes'"));
+
+  // `on` searches for what has no record, into a database that is made for it.
+  Running searching(kBin / "temper", {"bench", "--op", kSpec, "--db", "new.db"}, folder(), {"TEMPER_TUNE=on"});
+  wait_for_records("new.db", 2);
+  searching.signal(SIGINT);
+  EXPECT_EQ(searching.wait().code, 130);
 }
 
 TEST_F(Tuning, AnOperatorThatCannotBeTunedFails) {

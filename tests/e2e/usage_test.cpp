@@ -72,6 +72,9 @@ TEST_F(Usage, BudgetsAndOptionsAreChecked) {
   }
   expect_error_with({"tune", "--op", op, "--strategy", "magic"}, 2, {"there is no strategy 'magic'", "evolutionary"});
   expect_error_with({"tune", "--op", op, "--option", "population"}, 2, {"'population' is not NAME=NUMBER"});
+  if (can_run_generated_code())
+    expect_error_with({"tune", "--op", op, "--budget", "0.000001"}, 2,
+                      {"the budget ended before anything was measured"});
   expect_error_with({"tune", "--op", op, "--trials", "0"}, 2, {"--trials"});
   expect_error_with({"tune", "--op", op, "--threads", "0"}, 2, {"--threads"});
 }

@@ -32,9 +32,9 @@ nlohmann::json peer_json(const PeerTime& p) {
 
 nlohmann::json bench_model(Session& s, const BenchCommand& o) {
   const graph::Program program = load_program(o.work);
-  const auto store = open_store(o.work.db, false);
-  BuiltModel built = build_model(program, store.get(), target::detect(), o.work.threads,
-                                 store ? tune::mode_from_environment() : tune::Mode::Off);
+  const Records records(o.work.db, s.cancellation);
+  if (!records.note().empty()) s.progress(records.note());
+  BuiltModel built = build_model(program, target::detect(), o.work.threads, records);
   for (const std::string& peer : o.peers) {
     if (peer != "onnxruntime")
       throw Error(ErrorCode::InvalidArgument, "'" + peer + "' runs no models", "--peer",
@@ -100,8 +100,8 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
   } else {
     entries.push_back({o.work.spec, o.work.spec});
   }
-  const auto store = open_store(o.work.db, false);
-  if (!store) s.progress("no database " + o.work.db + ": default schedules are timed");
+  const Records records(o.work.db, s.cancellation);
+  if (!records.note().empty()) s.progress(records.note());
   std::vector<peers::Peer> peer_list;
   for (const std::string& name : o.peers) {
     peers::PeerOptions options = peers::PeerOptions::defaults();
@@ -116,7 +116,7 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
     options.seed = o.seed;
     options.native = o.suite != "nchw";
     options.rounds = o.rounds;
-    const OpTimes times = bench_op(task, store.get(), target, peer_list, options);
+    const OpTimes times = bench_op(task, records.artifact(task, target), peer_list, options);
     std::string line = fmt::format("{:<20} temper {:>10} ({})", entry.name, seconds_text(times.temper.median_seconds),
                                    times.record ? "tuned" : "default");
     nlohmann::json peers = nlohmann::json::array();

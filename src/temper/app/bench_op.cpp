@@ -99,10 +99,9 @@ double relative(std::span<const float> got, std::span<const float> expected) {
 
 }  // namespace
 
-OpTimes bench_op(const tune::Task& task, const store::Store* store, const target::Target& target,
-                 std::vector<peers::Peer>& peer_list, const BenchOptions& options) {
+OpTimes bench_op(const tune::Task& task, const tune::Built& built, std::vector<peers::Peer>& peer_list,
+                 const BenchOptions& options) {
   OpTimes out;
-  tune::Built built = tune::artifact_for(store, task, target, store != nullptr ? tune::Mode::Cached : tune::Mode::Off);
   out.record = built.record;
   if (!built.note.empty()) out.notes.push_back(built.note);
 

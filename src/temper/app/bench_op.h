@@ -7,8 +7,7 @@
 
 #include "temper/peers/interleave.h"
 #include "temper/peers/peer.h"
-#include "temper/store/store.h"
-#include "temper/target/cpu.h"
+#include "temper/tune/lookup.h"
 #include "temper/tune/task.h"
 
 namespace temper::app {
@@ -36,8 +35,9 @@ struct BenchOptions {
   int rounds = 25;
 };
 
-/// `peer_list`: started peers; those that cannot take the work are skipped with a note.
-OpTimes bench_op(const tune::Task& task, const store::Store* store, const target::Target& target,
-                 std::vector<peers::Peer>& peer_list, const BenchOptions& options);
+/// Times the kernel `built` of `task` beside the peers. `peer_list`: started peers; those that cannot take the work are
+/// skipped with a note.
+OpTimes bench_op(const tune::Task& task, const tune::Built& built, std::vector<peers::Peer>& peer_list,
+                 const BenchOptions& options);
 
 }  // namespace temper::app

@@ -23,9 +23,9 @@ void declare_build(CLI::App& command, Session& session) {
   command.callback([&session, o] {
     session.action = [o](Session& s) {
       const graph::Program program = load_program(o->work);
-      const auto store = open_store(o->work.db, false);
-      const BuiltModel built = build_model(program, store.get(), target::detect(), o->work.threads,
-                                           store ? tune::mode_from_environment() : tune::Mode::Off);
+      const Records records(o->work.db, s.cancellation);
+      if (!records.note().empty()) s.progress(records.note());
+      const BuiltModel built = build_model(program, target::detect(), o->work.threads, records);
       runtime::save_bundle(built.plan, o->output);
       std::size_t tuned = 0;
       for (const TaskChoice& choice : built.choices) {

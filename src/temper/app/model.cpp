@@ -1,6 +1,7 @@
 #include "temper/app/model.h"
 
 #include <set>
+#include <utility>
 
 #include "temper/compile/compile.h"
 #include "temper/graph/onnx_import.h"
@@ -8,6 +9,7 @@
 #include "temper/runtime/artifact_image.h"
 #include "temper/store/sqlite_store.h"
 #include "temper/support/error.h"
+#include "temper/tune/on_demand.h"
 #include "temper/tune/version.h"
 
 namespace temper::app {
@@ -27,15 +29,40 @@ std::unique_ptr<store::Store> open_store(const std::string& path, bool create) {
   return store::open_sqlite(path, create ? store::OpenMode::Create : store::OpenMode::ReadOnly);
 }
 
-BuiltModel build_model(const graph::Program& program, const store::Store* store, const target::Target& target,
-                       int threads, tune::Mode mode) {
+Records::Records(const std::string& path, CancellationToken cancellation)
+    : mode_(tune::mode_from_environment()), cancellation_(std::move(cancellation)) {
+  if (mode_ == tune::Mode::Off) {
+    note_ = "TEMPER_TUNE is off: default schedules";
+    return;
+  }
+  store_ = open_store(path, mode_ == tune::Mode::On);
+  if (store_ == nullptr) note_ = "no database " + path + ": default schedules";
+}
+
+tune::Built Records::artifact(const tune::Task& task, const target::Target& target) const {
+  tune::Options options;
+  options.store = store_.get();
+  options.target = target;
+  options.cancellation = cancellation_;
+  tune::Built built = tune::artifact_on_demand(task, store_ == nullptr ? tune::Mode::Off : mode_, options);
+  cancellation_.throw_if_requested();
+  return built;
+}
+
+BuiltModel build_model(const graph::Program& program, const target::Target& target, int threads,
+                       const Records& records) {
+  return build_model(program, target, threads, [&](const tune::Task& task) { return records.artifact(task, target); });
+}
+
+BuiltModel build_model(const graph::Program& program, const target::Target& target, int threads,
+                       const std::function<tune::Built(const tune::Task&)>& artifact_of) {
   BuiltModel out;
   for (tune::Task& task : tune::tasks_from_model(program, threads)) out.choices.push_back({std::move(task), {}, {}});
-  const auto artifact_of = [&](const graph::Task& task) {
+  const auto kernel_of = [&](const graph::Task& task) {
     const auto index = static_cast<std::size_t>(&task - program.tasks.data());
     TEMPER_CHECK(index < out.choices.size(), "a task of another program");
     TaskChoice& choice = out.choices[index];
-    tune::Built built = tune::artifact_for(store, choice.task, target, mode);
+    tune::Built built = artifact_of(choice.task);
     choice.record = std::move(built.record);
     choice.note = std::move(built.note);
     return runtime::Bytes::copy_of(built.artifact.bytes);
@@ -44,7 +71,7 @@ BuiltModel build_model(const graph::Program& program, const store::Store* store,
   options.cpu_features = target.features;  // code generation may use all of them
   options.metadata["temper"] = std::string(tune::version());
   options.metadata["target"] = target::fingerprint(target);
-  out.plan = graph::build_plan(program, artifact_of, options);
+  out.plan = graph::build_plan(program, kernel_of, options);
   return out;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "temper/graph/tasks.h"
 #include "temper/runtime/plan.h"
 #include "temper/store/store.h"
+#include "temper/support/cancellation.h"
 #include "temper/target/cpu.h"
 #include "temper/tune/lookup.h"
 #include "temper/tune/task.h"
@@ -32,6 +35,25 @@ graph::Program load_program(const ModelOptions& options);
 /// The store of `--db`; null when the file is not there and `create` is false.
 std::unique_ptr<store::Store> open_store(const std::string& path, bool create);
 
+/// Where kernels come from, as TEMPER_TUNE says: default schedules alone, the records of a database, or also a search
+/// for tasks that have none.
+class Records {
+ public:
+  /// Opens the database, and makes it where a search may fill it. Throws what `tune::mode_from_environment` and
+  /// `open_store` throw.
+  Records(const std::string& path, CancellationToken cancellation);
+  /// The kernel of a task. Throws as `tune::artifact_on_demand`.
+  tune::Built artifact(const tune::Task& task, const target::Target& target) const;
+  /// Why only default schedules are used; empty when records are.
+  const std::string& note() const { return note_; }
+
+ private:
+  tune::Mode mode_;
+  std::unique_ptr<store::Store> store_;
+  CancellationToken cancellation_;
+  std::string note_;
+};
+
 /// How one task of a plan is built.
 struct TaskChoice {
   tune::Task task;
@@ -44,8 +66,11 @@ struct BuiltModel {
   std::vector<TaskChoice> choices;  ///< as `program.tasks`
 };
 
-/// Compiles every task with its best record (mode Cached) or its default schedule.
-BuiltModel build_model(const graph::Program& program, const store::Store* store, const target::Target& target,
-                       int threads, tune::Mode mode);
+/// Compiles every task; `artifact_of` gives the kernel of one.
+BuiltModel build_model(const graph::Program& program, const target::Target& target, int threads,
+                       const std::function<tune::Built(const tune::Task&)>& artifact_of);
+/// The same with the kernels of `records`.
+BuiltModel build_model(const graph::Program& program, const target::Target& target, int threads,
+                       const Records& records);
 
 }  // namespace temper::app

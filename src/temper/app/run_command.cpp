@@ -46,9 +46,9 @@ nlohmann::json run_model(Session& s, const RunOptions& o) {
     plan = runtime::load_bundle(o.work.model);
   } else {
     const graph::Program program = load_program(o.work);
-    const auto store = open_store(o.work.db, false);
-    BuiltModel built = build_model(program, store.get(), target::detect(), o.work.threads,
-                                   store ? tune::mode_from_environment() : tune::Mode::Off);
+    const Records records(o.work.db, s.cancellation);
+    if (!records.note().empty()) s.progress(records.note());
+    BuiltModel built = build_model(program, target::detect(), o.work.threads, records);
     plan = std::make_shared<const runtime::Plan>(std::move(built.plan));
   }
   Inference inference(plan, o.work.threads);

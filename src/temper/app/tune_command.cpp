@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
@@ -52,6 +53,17 @@ nlohmann::json task_json(const tune::TaskReport& t) {
   return out;
 }
 
+/// What the first task lacked, for the case that nothing ran.
+std::string reason(const tune::Report& report) {
+  if (report.tasks.empty()) return ": there is no task";
+  const tune::TaskReport& task = report.tasks.front();
+  if (!task.error.empty()) return ": " + task.error;
+  std::string kinds;
+  for (const auto& [kind, count] : task.failures)
+    kinds += (kinds.empty() ? ": " : ", ") + std::to_string(count) + " " + kind;
+  return kinds;
+}
+
 void print_report(Session& s, const tune::Report& report) {
   s.print(fmt::format("{:>12} {:>12} {:>6} {:>8} {:>6} {:>9}  {}\n", "default", "best", "gain", "GFLOP/s", "trials",
                       "valid", "task"));
@@ -82,7 +94,9 @@ nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& prog
                     const target::Target& target) {
   std::vector<NamedPlan> plans;
   for (const auto& [name, mode] : {std::pair{"default", tune::Mode::Off}, std::pair{"tuned", tune::Mode::Cached}}) {
-    BuiltModel built = build_model(program, &store, target, o.work.threads, mode);
+    BuiltModel built = build_model(program, target, o.work.threads, [&, mode = mode](const tune::Task& task) {
+      return tune::artifact_for(&store, task, target, mode);
+    });
     plans.push_back({name, std::make_shared<const runtime::Plan>(std::move(built.plan))});
   }
   const ModelTimes times = race_models(plans, o.work.model, o.work.threads, !o.no_peer, o.seed, 10);
@@ -165,6 +179,13 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
     s.progress("stopped; everything that was measured is in " + o.work.db + ", the same command goes on from there");
     s.exit_code = 130;
     return out;
+  }
+  if (std::ranges::none_of(report.tasks, [](const tune::TaskReport& t) { return t.best_seconds > 0; })) {
+    if (report.trials == 0 && report.tasks.front().failures.empty() && report.tasks.front().error.empty())
+      throw Error(ErrorCode::InvalidArgument, "the budget ended before anything was measured", "--budget " + o.budget,
+                  "give some seconds at least");
+    throw Error(ErrorCode::Unsupported, "nothing that was tried ran" + reason(report), o.work.model + o.work.spec,
+                "temper db export writes every attempt with its reason; is the machine short of memory?");
   }
   if (!o.work.model.empty()) out["whole_model"] = race(s, o, program, *store, target::detect());
   return out;

@@ -1,0 +1,78 @@
+// The command line as a function: what it prints where, without starting a process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "temper/app/session.h"
+#include "temper/target/cpu.h"
+
+namespace temper::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Result {
+  int code;
+  std::string out, err;
+};
+
+Result call(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "temper");
+  std::ostringstream out, err;
+  const int code = run(static_cast<int>(arguments.size()), arguments.data(), out, err);
+  return {code, out.str(), err.str()};
+}
+
+TEST(CommandLine, ResultsGoOutAndErrorsElsewhere) {
+  const Result target = call({"target"});
+  EXPECT_EQ(target.code, 0);
+  EXPECT_THAT(target.out, HasSubstr("fingerprint " + target::fingerprint(target::detect())));
+  EXPECT_EQ(target.err, "");
+  const Result wrong = call({"target", "--wrong"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_THAT(wrong.err, HasSubstr("--wrong"));
+}
+
+TEST(CommandLine, JsonMayStandAnywhere) {
+  for (const auto& arguments : {std::vector<const char*>{"--json", "target"}, {"target", "--json"}}) {
+    const Result result = call(arguments);
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(nlohmann::json::parse(result.out)["fingerprint"], target::fingerprint(target::detect()));
+  }
+}
+
+TEST(CommandLine, JsonErrorsHaveCodePlaceAndHint) {
+  const Result result = call({"db", "list", "--db", "no/such/folder/a.db", "--json"});
+  EXPECT_EQ(result.code, 1);
+  const nlohmann::json error = nlohmann::json::parse(result.out)["error"];
+  EXPECT_EQ(error["code"], "not_found");
+  EXPECT_THAT(error["where"].get<std::string>(), HasSubstr("no/such/folder/a.db"));
+  EXPECT_NE(error["hint"], "");
+}
+
+TEST(CommandLine, AFullStandardOutputIsAnError) {
+  std::ostringstream err;
+  std::ostream broken(nullptr);
+  const char* arguments[] = {"temper", "target"};
+  EXPECT_EQ(run(2, arguments, broken, err), 1);
+  EXPECT_THAT(err.str(), HasSubstr("standard output cannot be written"));
+}
+
+TEST(Session, ProgressIsForPeople) {
+  std::ostringstream out, err;
+  Session session(out, err);
+  session.progress("one");
+  session.print("two\n");
+  EXPECT_EQ(err.str(), "one\n");
+  EXPECT_EQ(out.str(), "two\n");
+  session.json = true;
+  session.progress("three");
+  session.print("four\n");
+  EXPECT_EQ(err.str(), "one\n");
+  EXPECT_EQ(out.str(), "two\n");
+}
+
+}  // namespace
+}  // namespace temper::app
