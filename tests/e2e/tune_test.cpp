@@ -11,6 +11,7 @@
 #include "e2e/command.h"
 #include "temper/store/sqlite_store.h"
 #include "temper/support/error.h"
+#include "temper/support/random.h"
 
 namespace temper::e2e {
 namespace {
@@ -120,24 +121,31 @@ TEST_F(Tuning, InterruptKeepsEverythingMeasured) {
   expect_all_gone(workers);
 }
 
-TEST_F(Tuning, KilledAndTakenUpAgain) {
-  std::map<std::string, std::int64_t> before;
-  {
+TEST_F(Tuning, KilledAtAnyMomentAndTakenUpAgain) {
+  RandomStream random(20);
+  std::map<std::string, std::int64_t> known;
+  for (int kill = 0; kill < 20; ++kill) {
     Running tuner(kBin / "temper", {"tune", "--op", kSpec, "--trials", "100000", "--db", "tmp.db"}, folder());
-    wait_for_records("tmp.db", 3);
+    // The last one is killed when something is stored for sure.
+    if (kill == 19) wait_for_records("tmp.db", known.size() + 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(random.uniform_int(0, 400)));
     const std::vector<pid_t> workers = children_of(tuner.pid());
-    EXPECT_FALSE(workers.empty());
     tuner.signal(SIGKILL);
     EXPECT_EQ(tuner.wait().signal, SIGKILL);
     expect_all_gone(workers);
-    before = measured("tmp.db");
-    EXPECT_GE(before.size(), 3U);
+    // The database opens, and what was in it is in it, as it was: nothing is lost and nothing was measured again.
+    const std::map<std::string, std::int64_t> now = measured("tmp.db");
+    for (const auto& [candidate, when] : known) {
+      const auto found = now.find(candidate);
+      ASSERT_NE(found, now.end()) << candidate << " is lost after kill " << kill;
+      EXPECT_EQ(found->second, when) << candidate << " was measured again before kill " << kill;
+    }
+    known = now;
   }
+  EXPECT_FALSE(known.empty());
   const nlohmann::json resumed = json({"tune", "--op", kSpec, "--trials", "4", "--db", "tmp.db"});
-  EXPECT_GE(resumed["tasks"][0]["resumed"], before.size());
-  const std::map<std::string, std::int64_t> after = measured("tmp.db");
-  EXPECT_EQ(after.size(), before.size() + 4);
-  for (const auto& [candidate, when] : before) EXPECT_TRUE(after.contains(candidate)) << candidate;
+  EXPECT_GE(resumed["tasks"][0]["resumed"], known.size());
+  EXPECT_EQ(measured("tmp.db").size(), known.size() + 4);
 }
 
 TEST_F(Tuning, TwoTunersOnOneFile) {
