@@ -235,6 +235,11 @@ std::string check_round_trip(const ir::Compute& compute, const schedule::Schedul
 
 }  // namespace
 
+Checker::Checker(const target::Target& target) {
+  generators_.emplace_back(target);
+  if (target.vector_bytes > 32) generators_.emplace_back(target::limit_vector_bytes(target, 32));
+}
+
 Outcome Checker::check(const ir::Compute& compute, const schedule::Schedule& s, RandomStream data) {
   std::string stage = "build", program_text;
   const auto failed = [&](const std::string& what) {
@@ -268,7 +273,8 @@ Outcome Checker::check(const ir::Compute& compute, const schedule::Schedule& s, 
     lower::expand_math(kernel);
     lower::verify(kernel);
     stage = "generate";
-    const codegen::Generated generated = generator_.generate(kernel);
+    codegen::Generator& generator = generators_[data.fork("target").below(generators_.size())];
+    const codegen::Generated generated = generator.generate(kernel);
     const Library library(generated.artifact);
     stage = "run";
 

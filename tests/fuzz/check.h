@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "random_definition.h"
 #include "temper/codegen/codegen.h"
@@ -19,7 +20,8 @@ struct Outcome {
 
 class Checker {
  public:
-  explicit Checker(const target::Target& target) : generator_(target) {}
+  /// Code is generated for `target` or, by the draw of `data`, for the same machine with narrower vectors.
+  explicit Checker(const target::Target& target);
 
   /// Builds, runs and compares. `data` draws the contents of the inputs.
   Outcome check(const ir::Compute& compute, const schedule::Schedule& schedule, RandomStream data);
@@ -27,7 +29,7 @@ class Checker {
   Outcome check_text(const std::string& compute, const std::string& trace, std::uint64_t data_seed = 1);
 
  private:
-  codegen::Generator generator_;
+  std::vector<codegen::Generator> generators_;
 };
 
 /// A pair drawn from a seed.

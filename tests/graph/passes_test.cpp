@@ -95,9 +95,14 @@ TEST(Identities, WhatChangesSomethingStays) {
       .floats("zeros", {2, 3}, {0, 0, 0, 0, 0, 0})
       .node("Sub", {"zero", "x"}, {"a"})   // a negation
       .node("Add", {"a", "zeros"}, {"b"})  // a broadcast
-      .node("Transpose", {"b"}, {"y"})     // no perm: reversed
+      .node("Transpose", {"b"}, {"c"})     // no perm: reversed
+      .integers("s", {-1})
+      .integers("e", {-100})
+      .integers("axis", {0})
+      .integers("back", {-1})
+      .node("Slice", {"c", "s", "e", "axis", "back"}, {"y"})  // all of it, backwards
       .output("y");
-  EXPECT_EQ(operators(after(remove_identities, b)), "Sub,Add,Transpose");
+  EXPECT_EQ(operators(after(remove_identities, b)), "Sub,Add,Transpose,Slice");
 }
 
 TEST(Identities, AnOutputMayBeAnInput) {

@@ -238,6 +238,19 @@ TEST(Fusion, EveryItemKeepsItsOperand) {
   EXPECT_TRUE(found);
 }
 
+TEST(Fusion, ABiasThatIsComputedIsNoConstant) {
+  ModelBuilder b = model({3, 4});
+  b.input("live", {6}).node("MatMul", {"x", "m"}, {"p"}).node("Add", {"p", "live"}, {"y"}).output("y");
+  EXPECT_THAT(steps(tasks(b)), ElementsAre("MatMul_p", "Add_y"));
+}
+
+TEST(Fusion, AnOperandPerImageKeepsAPointwiseConvolutionOne) {
+  ModelBuilder b = model({2, 4, 5, 7});
+  b.input("image", {2, 6, 1, 1}).node("Conv", {"x", "w1"}, {"c"}).node("Mul", {"c", "image"}, {"y"}).output("y");
+  const std::vector<std::string> found = keys(tasks(b));
+  EXPECT_THAT(found, ::testing::Contains(::testing::AllOf(HasSubstr("conv2d("), HasSubstr("epilogue=imagemul"))));
+}
+
 TEST(Fusion, ASecondReaderEndsTheChain) {
   ModelBuilder b = model({1, 4, 5, 5});
   b.node("Conv", {"x", "w1"}, {"c"})

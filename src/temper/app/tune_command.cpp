@@ -94,8 +94,8 @@ nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& prog
                     const target::Target& target) {
   std::vector<NamedPlan> plans;
   for (const auto& [name, mode] : {std::pair{"default", tune::Mode::Off}, std::pair{"tuned", tune::Mode::Cached}}) {
-    BuiltModel built = build_model(program, target, o.work.threads, [&, mode = mode](const tune::Task& task) {
-      return tune::artifact_for(&store, task, target, mode);
+    BuiltModel built = build_model(program, target, o.work.threads, [&, wanted = mode](const tune::Task& task) {
+      return tune::artifact_for(&store, task, target, wanted);
     });
     plans.push_back({name, std::make_shared<const runtime::Plan>(std::move(built.plan))});
   }

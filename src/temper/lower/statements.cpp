@@ -111,6 +111,12 @@ std::vector<Value> Lowering::reduce_lanes(const ir::Reducer& reducer, std::vecto
     const int half = lanes / 2;
     std::vector<Value> low, high;
     for (Value v : partials) {
+      if (half == 1) {
+        // A single lane is a scalar.
+        low.push_back(emit_.extract(v, 0));
+        high.push_back(emit_.extract(v, 1));
+        continue;
+      }
       std::vector<int> low_lanes, high_lanes;
       for (int i = 0; i < half; ++i) {
         low_lanes.push_back(i);
@@ -119,13 +125,6 @@ std::vector<Value> Lowering::reduce_lanes(const ir::Reducer& reducer, std::vecto
       const Type type{emit_.type(v).scalar, half};
       low.push_back(emit_.pure(Op::Shuffle, type, {v, v}, 0, low_lanes));
       high.push_back(emit_.pure(Op::Shuffle, type, {v, v}, 0, high_lanes));
-    }
-    if (half == 1) {
-      // A single lane is a scalar.
-      for (std::size_t c = 0; c < partials.size(); ++c) {
-        low[c] = emit_.extract(partials[c], 0);
-        high[c] = emit_.extract(partials[c], 1);
-      }
     }
     partials = merge(low, high);
     lanes = half;

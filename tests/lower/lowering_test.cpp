@@ -1,0 +1,209 @@
+// What lowering makes of loop programs: which values live in registers, what stands in the innermost loop, where lanes
+// are masked or transposed; and that kernels compute what the oracle says.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include "nest/programs.h"
+#include "temper/ir/oracle.h"
+#include "temper/lower/kernel_interpreter.h"
+#include "temper/lower/lower.h"
+#include "temper/support/random.h"
+
+namespace temper::lower {
+namespace {
+
+Kernel lowered(const std::string& compute, const std::string& trace, const LowerOptions& options = {}) {
+  const schedule::Schedule s = nest::testing::scheduled(compute, trace);
+  const nest::Program program = nest::build(s);
+  nest::verify(program, s);
+  Kernel kernel = lower(program, options);
+  verify(kernel);
+  return kernel;
+}
+
+/// Every For below `block`, outermost first.
+void collect_loops(const Block& block, std::vector<const Instr*>& out) {
+  for (const Instr& instr : block) {
+    if (instr.op == Op::For) out.push_back(&instr);
+    if (instr.control) {
+      collect_loops(instr.control->body, out);
+      collect_loops(instr.control->else_body, out);
+    }
+  }
+}
+std::vector<const Instr*> innermost_loops(const Kernel& kernel) {
+  std::vector<const Instr*> loops, out;
+  for (const Phase& phase : kernel.run) collect_loops(phase.body, loops);
+  for (const Instr* loop : loops) {
+    std::vector<const Instr*> inner;
+    collect_loops(loop->control->body, inner);
+    if (inner.empty()) out.push_back(loop);
+  }
+  return out;
+}
+std::map<Op, int> count(const Block& block) {
+  std::map<Op, int> out;
+  for (const Instr& instr : block) {
+    ++out[instr.op];
+    if (!instr.control) continue;
+    for (const Block* inner : {&instr.control->body, &instr.control->else_body}) {
+      for (const auto& [op, n] : count(*inner)) out[op] += n;
+    }
+  }
+  return out;
+}
+
+TEST(Lower, RegisterTileHoldsNothingButProductsInItsLoop) {
+  const Kernel kernel = lowered(nest::testing::kGemm, nest::testing::kGemmTrace);
+  const std::vector<const Instr*> loops = innermost_loops(kernel);
+  ASSERT_EQ(loops.size(), 4U) << "two blocks of columns, two heights";
+  const Instr& loop = *loops.front();
+  auto ops = count(loop.control->body);
+  EXPECT_EQ(ops[Op::Fma], 6 * 4 * 4) << "6 rows, 4 vectors, 4 terms";
+  EXPECT_EQ(ops[Op::Load], 6 * 4 + 4 * 4) << "each element of A and vector of B once";
+  EXPECT_EQ(loop.control->params.size(), 6U * 4U) << "the accumulators are carried values";
+  for (Value v : loop.control->params) EXPECT_EQ(kernel.types[static_cast<std::size_t>(v)], (Type{Scalar::F32, 16}));
+  EXPECT_EQ(ops[Op::Store] + ops[Op::Gather] + ops[Op::Scatter], 0);
+  EXPECT_EQ(ops[Op::Mod] + ops[Op::FloorDiv] + ops[Op::Select] + ops[Op::Shuffle], 0);
+  EXPECT_LE(ops[Op::Mul], 3) << "addresses are computed outside, but for what moves with the loop";
+  // The tile of the last columns reads B's padding instead of masking.
+  EXPECT_EQ(count(loops.back()->control->body)[Op::Select], 0);
+}
+
+TEST(Lower, LanesAreTransposedAtTheStore) {
+  const Kernel kernel = lowered(nest::testing::kConv, nest::testing::kConvTrace);
+  int shuffles = 0, inserts = 0, extracts = 0, stores = 0;
+  for (const Phase& phase : kernel.run) {
+    auto ops = count(phase.body);
+    shuffles += ops[Op::Shuffle];
+    inserts += ops[Op::Insert];
+    extracts += ops[Op::Extract];
+    stores += ops[Op::Store];
+  }
+  // Three segments of 32 channels x 14 pixels: two transposes of 16 x 16 each, at 16 * log2(16) shuffles.
+  // Those of the two rows that are not there fall together.
+  EXPECT_LE(shuffles, 3 * 2 * 64);
+  EXPECT_GE(shuffles, 3 * 2 * 56);
+  EXPECT_EQ(inserts + extracts, 0);
+  EXPECT_EQ(stores, 3 * 32) << "one masked row of 14 pixels a channel";
+}
+
+TEST(Lower, TapsOutsideTheImageAreLeftOut) {
+  const Kernel kernel = lowered(nest::testing::kConv, nest::testing::kConvTrace);
+  const std::vector<const Instr*> loops = innermost_loops(kernel);
+  ASSERT_EQ(loops.size(), 3U) << "left, middle, right";
+  std::vector<int> products;
+  for (const Instr* loop : loops) products.push_back(count(loop->control->body)[Op::Fma]);
+  EXPECT_EQ(products, (std::vector<int>{2 * (14 * 3 - 1), 2 * 14 * 3, 2 * (14 * 3 - 1)}));
+}
+
+constexpr const char* kMatmul = R"(placeholder A[m: 5, k: 9]: f32
+constant B[k: 9, n: 13]: f32
+stage C[m: 5, n: 13]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [k: 9]
+  init 3.0
+  body A[m, k] * B[k, n]
+stage E[m: 5, n: 13]: f32
+  body max(C[m, n], 0.0)
+output E
+)";
+
+TEST(Lower, LanePartialsBecomeAHorizontalSum) {
+  const Kernel kernel = lowered(kMatmul, "compute_at C E n\nset_scope C register\nsplit C k 8 mask\nvectorize C k.1\n");
+  auto ops = count(kernel.run[0].body);
+  EXPECT_EQ(ops[Op::Shuffle], 4) << "8 -> 4 -> 2 lanes, two halves each";
+  EXPECT_EQ(ops[Op::Extract], 2);
+  EXPECT_EQ(ops[Op::Gather], 2) << "B's column, for the whole block and for the last";
+}
+
+TEST(Lower, TailsAreMasked) {
+  const Kernel kernel = lowered(kMatmul, "split E n 8 mask\nunroll E n.0\nvectorize E n.1");
+  std::vector<const Instr*> loops = innermost_loops(kernel);
+  const Block& body = loops.back()->control->body;
+  std::vector<std::size_t> arguments;
+  for (const Instr& instr : body) {
+    if (instr.op == Op::Store) arguments.push_back(instr.args.size());
+  }
+  EXPECT_EQ(arguments, (std::vector<std::size_t>{2, 3})) << "a whole vector, then one under a mask";
+}
+
+std::string refusal(const std::string& trace, const LowerOptions& options = {}) {
+  try {
+    lowered(kMatmul, trace, options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::Unsupported);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Lower, Refusals) {
+  EXPECT_EQ(refusal("compute_at C E m\nset_scope C register"),
+            "an index of a register stage is not constant: C.n\n  at: stage C\n"
+            "  hint: a register stage needs every loop between its storage and its uses unrolled or vectorised");
+  EXPECT_EQ(refusal("unroll E m\nunroll E n\nunroll C m\nunroll C n\nunroll C k", {.max_block_instructions = 1000}),
+            "the kernel grows beyond 1000 instructions\n  hint: unroll less");
+  EXPECT_EQ(refusal("compute_at C E n\nset_scope C register\nsplit C k 4 peel\nvectorize C k.1"),
+            "lane partials of 4 lanes meet a vector of 1\n  at: stage C\n"
+            "  hint: a register stage needs every loop between its storage and its uses unrolled or vectorised");
+}
+
+// ---- against the oracle
+
+std::string run(const std::string& compute_text, const std::string& trace) {
+  const ir::Compute compute = ir::parse_compute(compute_text);
+  Kernel kernel = lowered(compute_text, trace);
+  std::vector<std::vector<std::byte>> memory;
+  ArgumentMemory arguments;
+  RandomStream random(7);
+  std::size_t output = 0;
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+    memory.emplace_back(static_cast<std::size_t>(kernel.arguments[i].bytes));
+    if (kernel.arguments[i].role == BufferRole::Output) output = i;
+  }
+  ir::Inputs inputs;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    const Argument& argument = kernel.arguments[i];
+    if (argument.role == BufferRole::Input || argument.role == BufferRole::Constant) {
+      for (std::size_t at = 0; at + 4 <= memory[i].size(); at += 4) {
+        const auto v = static_cast<float>(random.uniform_int(-5, 5));
+        std::memcpy(memory[i].data() + at, &v, 4);
+      }
+      inputs[argument.name] = memory[i];
+    }
+    arguments.emplace_back(memory[i]);
+  }
+  interpret_prepare(kernel, arguments);
+  interpret_run(kernel, arguments);
+  ir::Oracle oracle(compute, inputs);
+  const std::vector<double> want = oracle.all(*compute.outputs[0]);
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    float got = 0;
+    std::memcpy(&got, memory[output].data() + i * 4, 4);
+    if (std::abs(got - want[i]) > 1e-5 * (1 + std::abs(want[i])))
+      return "element " + std::to_string(i) + " is " + std::to_string(got) + ", not " + std::to_string(want[i]);
+  }
+  return {};
+}
+
+TEST(Lower, KernelsEqualTheOracle) {
+  EXPECT_EQ(run(nest::testing::kGemm, nest::testing::kGemmTrace), "");
+  EXPECT_EQ(run(nest::testing::kConv, nest::testing::kConvTrace), "");
+  for (const char* trace :
+       {"", "vectorize E n\nunroll C k\nparallel C m", "compute_at C E m\nset_scope C register\nunroll E n\nunroll C n",
+        "compute_at C E n\nset_scope C register\nsplit C k 8 mask\nvectorize C k.1",
+        "split E n 8 mask\nvectorize E n.1\nunroll E m\nreorder E n.0,m,n.1\ncompute_at C E n.0\nset_scope C register\n"
+        "split C m 4 mask\nreorder C k,n,m.0,m.1\nvectorize C m.1\nunroll C m.0\nunroll C n",
+        "split C n 4 shift_inwards\nvectorize C n.1\nfuse E m,n",
+        "split E n 3 mask\nvectorize E n.1\nset_layout C n/4%0+1,m/1%0+2,n/1%4+0"}) {
+    EXPECT_EQ(run(kMatmul, trace), "") << trace;
+  }
+}
+
+}  // namespace
+}  // namespace temper::lower
