@@ -202,6 +202,9 @@ void verify(const Graph& graph) {
   };
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     TEMPER_CHECK(names.insert(graph.values[i].name).second, "two values are called '" + graph.values[i].name + "'");
+    const Value& value = graph.values[i];
+    TEMPER_CHECK(value.order.empty() || (value.shape && value.order.size() == value.shape->size()),
+                 "the order of '" + value.name + "' does not fit its rank");
     defined[i] = graph.values[i].is_constant();
   }
   for (const ValueId id : graph.inputs) {

@@ -36,6 +36,10 @@ struct Value {
   ir::DType dtype = ir::DType::F32;
   std::optional<SymbolicShape> shape;    ///< absent until inferred
   std::optional<ops::TensorValue> data;  ///< a constant; then dtype and shape are the data's
+  /// The model's value that it holds, element for element; empty for one that passes have added.
+  std::string source = {};
+  /// How it is stored: axis i is axis `order[i]` of the source. Empty: in the source's order.
+  std::vector<int> order = {};
   bool is_constant() const { return data.has_value(); }
 };
 

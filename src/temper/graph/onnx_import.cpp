@@ -149,7 +149,7 @@ class Importer {
     if (!is_new) {
       invalid("value '" + name + "' is defined twice", where, "each value has one definition in a valid model");
     }
-    graph_.values.push_back(Value{name, ir::DType::F32, {}, {}});
+    graph_.values.push_back(Value{name, ir::DType::F32, {}, {}, name});
     return entry->second;
   }
 

@@ -86,7 +86,8 @@ class LayoutPass {
     const Value source = graph_.value(id);
     const std::string name = source.name + "." + std::string(ops::to_string(layout));
     if (source.is_constant()) return graph_.add_constant(name, transposed(*source.data, order));
-    const ValueId result = graph_.add_value(Value{name, source.dtype, {}, {}});
+    const ValueId result = graph_.add_value(Value{name, source.dtype, {}, {}, source.source});
+    if (layout == Layout::Nhwc) graph_.value(result).order = kToNhwc;
     add_transpose(id, result, order, name);
     return result;
   }
@@ -152,6 +153,7 @@ class LayoutPass {
     for (const ValueId id : node.outputs) {
       if (id == kAbsent || rank(id) != 4) continue;
       graph_.set_type(id, graph_.value(id).dtype, permuted(graph_.sizes(id), kToNhwc));
+      graph_.value(id).order = kToNhwc;
       state(id).native = Layout::Nhwc;
     }
     graph_.nodes.push_back(std::move(node));
