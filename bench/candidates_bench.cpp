@@ -1,0 +1,76 @@
+// What a candidate costs before it runs: materialised and verified, and compiled to an artifact. Candidates are drawn
+// uniformly from the operator's whole space; `median_ms` is the median over them, in CPU time of one core.
+#include <benchmark/benchmark.h>
+#include <time.h>
+
+#include "temper/compile/compile.h"
+#include "temper/nest/build.h"
+#include "temper/ops/spec.h"
+#include "temper/peers/interleave.h"
+#include "temper/search/enumeration.h"
+#include "temper/space/template.h"
+
+namespace temper {
+namespace {
+
+constexpr const char* kGemm = "matmul(m=512,n=512,k=512)";
+constexpr const char* kOddGemm = "matmul(m=127,n=509,k=1021)";
+constexpr const char* kConv = "conv2d(ic=64,h=56,w=56,oc=64,kh=3,kw=3,pad=1,layout=nhwc)";
+constexpr const char* kBlockedConv = "conv2d(ic=512,h=7,w=7,oc=512,kh=3,kw=3,pad=1,layout=nhwc)";
+constexpr const char* kDepthwise = "conv2d(ic=32,h=112,w=112,oc=32,kh=3,kw=3,pad=1,groups=32,layout=nhwc)";
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+/// `work` on one drawn candidate an iteration.
+template <typename Work>
+void each_candidate(benchmark::State& state, const char* spec, Work work) {
+  const ops::Workload workload = ops::parse_spec(spec);
+  const target::Target target = target::detect();
+  const space::ScheduleSpace space(workload.compute, target);
+  const search::SpaceIndex index(space);
+  RandomStream random(3);
+  std::vector<double> seconds;
+  for (auto _ : state) {
+    state.PauseTiming();
+    const search::Candidate candidate = index.sample(random);
+    state.ResumeTiming();
+    const double start = cpu_seconds();
+    work(space, candidate);
+    seconds.push_back(cpu_seconds() - start);
+  }
+  state.SetItemsProcessed(state.iterations());
+  state.counters["median_ms"] = peers::median(seconds) * 1e3;
+}
+
+void materialise_and_verify(benchmark::State& state, const char* spec) {
+  each_candidate(state, spec, [](const space::ScheduleSpace& space, const search::Candidate& candidate) {
+    const schedule::Schedule schedule = space.materialise(candidate);
+    const nest::Program program = nest::build(schedule);
+    nest::verify(program, schedule);
+    benchmark::DoNotOptimize(program);
+  });
+}
+BENCHMARK_CAPTURE(materialise_and_verify, gemm_512, kGemm);
+BENCHMARK_CAPTURE(materialise_and_verify, gemm_prime, kOddGemm);
+BENCHMARK_CAPTURE(materialise_and_verify, conv_56, kConv);
+BENCHMARK_CAPTURE(materialise_and_verify, conv_7, kBlockedConv);
+BENCHMARK_CAPTURE(materialise_and_verify, depthwise_112, kDepthwise);
+
+void compile(benchmark::State& state, const char* spec) {
+  compile::Compiler compiler(target::detect());
+  each_candidate(state, spec, [&](const space::ScheduleSpace& space, const search::Candidate& candidate) {
+    benchmark::DoNotOptimize(compiler.compile(space.materialise(candidate), {}));
+  });
+}
+BENCHMARK_CAPTURE(compile, gemm_512, kGemm)->Iterations(200)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, gemm_prime, kOddGemm)->Iterations(200)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, conv_56, kConv)->Iterations(200)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, conv_7, kBlockedConv)->Iterations(200)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, depthwise_112, kDepthwise)->Iterations(200)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace temper
