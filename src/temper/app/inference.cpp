@@ -1,9 +1,9 @@
 #include "temper/app/inference.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
+#include "temper/app/difference.h"
 #include "temper/support/error.h"
 #include "temper/support/random.h"
 
@@ -76,24 +76,9 @@ double largest_difference(const Inference& temper, const std::vector<peers::Tens
     const runtime::PlanTensor& tensor = temper.plan().tensors[static_cast<std::size_t>(temper.plan().outputs[i])];
     const auto other =
         std::find_if(reference.begin(), reference.end(), [&](const peers::Tensor& t) { return t.name == tensor.name; });
-    TEMPER_CHECK(other != reference.end() && other->data.size() == temper.output(i).size(),
-                 "the reference has no output '" + tensor.name + "' of this size");
-    if (tensor.dtype != TEMPER_F32) {
-      if (!std::equal(other->data.begin(), other->data.end(), temper.output(i).begin()))
-        return std::numeric_limits<double>::infinity();
-      continue;
-    }
-    double largest = 0, worst = 0;
-    const std::span<const float> expected = other->as_f32();
-    for (std::size_t e = 0; e < expected.size(); ++e) {
-      float value;
-      std::memcpy(&value, temper.output(i).data() + e * sizeof(float), sizeof value);
-      if (std::isnan(value) && std::isnan(expected[e])) continue;
-      const double d = std::abs(static_cast<double>(value) - static_cast<double>(expected[e]));
-      worst = std::isnan(d) ? std::numeric_limits<double>::infinity() : std::max(worst, d);
-      largest = std::max(largest, std::abs(static_cast<double>(expected[e])));
-    }
-    difference = std::max(difference, largest > 0 ? worst / largest : worst);
+    TEMPER_CHECK(other != reference.end(), "the reference has no output '" + tensor.name + "'");
+    const std::span<const std::byte> actual = temper.output(i);
+    difference = std::max(difference, compare(actual, tensor.dtype, tensor.shape, {}, *other).error);
   }
   return difference;
 }

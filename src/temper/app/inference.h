@@ -33,8 +33,7 @@ class Inference {
   std::vector<std::vector<std::byte>> inputs_, outputs_;
 };
 
-/// Largest absolute difference of the outputs over the largest absolute value of the reference, over all outputs of
-/// type f32. Throws Error{Internal} when names or sizes differ.
+/// The largest `Difference::error` over all outputs. Throws Error{Internal} when names, types or sizes differ.
 double largest_difference(const Inference& temper, const std::vector<peers::Tensor>& reference);
 
 }  // namespace temper::app

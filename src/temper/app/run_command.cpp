@@ -4,11 +4,13 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "temper/app/inference.h"
+#include "temper/app/model_check.h"
 #include "temper/app/options.h"
 #include "temper/app/session.h"
-#include "temper/peers/peer.h"
+#include "temper/graph/step_outputs.h"
 #include "temper/runtime/bundle.h"
 #include "temper/runtime/npy.h"
 #include "temper/support/error.h"
@@ -22,6 +24,8 @@ struct RunOptions {
   std::vector<std::string> inputs;
   std::string output_dir;
   std::string check;
+  bool every_step = false;
+  int samples = 1;
   std::uint64_t seed = 0;
 };
 
@@ -39,20 +43,27 @@ std::string file_name(const std::string& tensor) {
   return out;
 }
 
-nlohmann::json run_model(Session& s, const RunOptions& o) {
-  std::shared_ptr<const runtime::Plan> plan;
-  const bool bundle = o.work.model.ends_with(".temper");
-  if (bundle) {
-    plan = runtime::load_bundle(o.work.model);
-  } else {
-    const graph::Program program = load_program(o.work);
-    const Records records(o.work.db, s.cancellation);
-    if (!records.note().empty()) s.progress(records.note());
-    BuiltModel built = build_model(program, target::detect(), o.work.threads, records);
-    plan = std::make_shared<const runtime::Plan>(std::move(built.plan));
-  }
-  Inference inference(plan, o.work.threads);
-  if (o.inputs.empty()) inference.fill_random(o.seed);
+bool is_bundle(const RunOptions& o) { return o.work.model.ends_with(".temper"); }
+
+/// What cannot go together is refused before anything is built.
+void check_options(const RunOptions& o) {
+  if (!o.check.empty() && o.check != "onnxruntime")
+    throw Error(ErrorCode::InvalidArgument, "there is no check against '" + o.check + "'", "--check",
+                "use onnxruntime");
+  if (!o.check.empty() && is_bundle(o))
+    throw Error(ErrorCode::InvalidArgument, "a bundle holds no ONNX model to check against", "--check",
+                "run the .onnx file");
+  if (o.check.empty() && (o.every_step || o.samples != 1))
+    throw Error(ErrorCode::InvalidArgument, o.every_step ? "nothing to compare the steps with" : "nothing to check",
+                o.every_step ? "--every-step" : "--samples", "add --check onnxruntime");
+  if (!o.inputs.empty() && o.samples != 1)
+    throw Error(ErrorCode::InvalidArgument, "samples are random inputs, and --input gives one", "--samples",
+                "leave out one of the two");
+}
+
+/// Puts the files of --input into the model's inputs.
+void set_inputs(const RunOptions& o, Inference& inference) {
+  const runtime::Plan& plan = inference.plan();
   std::map<std::string, bool> given;
   for (const std::string& text : o.inputs) {
     const std::size_t at = text.rfind('=');
@@ -60,8 +71,8 @@ nlohmann::json run_model(Session& s, const RunOptions& o) {
       throw Error(ErrorCode::InvalidArgument, "'" + text + "' is not NAME=FILE.npy", "--input", "--input x=image.npy");
     const std::string name = text.substr(0, at);
     const runtime::NpyArray array = runtime::read_npy(text.substr(at + 1));
-    for (std::int32_t t : plan->inputs) {
-      const runtime::PlanTensor& tensor = plan->tensors[static_cast<std::size_t>(t)];
+    for (std::int32_t t : plan.inputs) {
+      const runtime::PlanTensor& tensor = plan.tensors[static_cast<std::size_t>(t)];
       if (tensor.name == name && (tensor.dtype != array.dtype || tensor.shape != array.shape)) {
         const auto shape_text = [](const std::vector<std::int64_t>& shape) {
           std::string out;
@@ -77,19 +88,20 @@ nlohmann::json run_model(Session& s, const RunOptions& o) {
     inference.set_input(name, array.data);
     given[name] = true;
   }
-  if (!o.inputs.empty()) {
-    for (std::int32_t t : plan->inputs) {
-      const std::string& name = plan->tensors[static_cast<std::size_t>(t)].name;
-      if (!given.contains(name))
-        throw Error(ErrorCode::InvalidArgument, "input '" + name + "' is missing", "--input",
-                    "--input " + name + "=FILE.npy");
-    }
+  for (std::int32_t t : plan.inputs) {
+    const std::string& name = plan.tensors[static_cast<std::size_t>(t)].name;
+    if (!given.contains(name))
+      throw Error(ErrorCode::InvalidArgument, "input '" + name + "' is missing", "--input",
+                  "--input " + name + "=FILE.npy");
   }
-  inference.run();
+}
 
+/// Names and shapes of the outputs; with --output-dir also their files.
+nlohmann::json show_outputs(Session& s, const RunOptions& o, const Inference& inference) {
+  const runtime::Plan& plan = inference.plan();
   nlohmann::json outputs = nlohmann::json::array();
-  for (std::size_t i = 0; i < plan->outputs.size(); ++i) {
-    const runtime::PlanTensor& tensor = plan->tensors[static_cast<std::size_t>(plan->outputs[i])];
+  for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
+    const runtime::PlanTensor& tensor = plan.tensors[static_cast<std::size_t>(plan.outputs[i])];
     nlohmann::json entry{{"name", tensor.name}, {"dtype", runtime::dtype_name(tensor.dtype)}, {"shape", tensor.shape}};
     if (!o.output_dir.empty()) {
       std::error_code code;
@@ -107,29 +119,67 @@ nlohmann::json run_model(Session& s, const RunOptions& o) {
     }
     outputs.push_back(std::move(entry));
   }
-  nlohmann::json result{{"outputs", outputs}};
-  if (!o.check.empty()) {
-    if (o.check != "onnxruntime")
-      throw Error(ErrorCode::InvalidArgument, "there is no check against '" + o.check + "'", "--check",
-                  "use onnxruntime");
-    if (bundle)
-      throw Error(ErrorCode::InvalidArgument, "a bundle holds no ONNX model to check against", "--check",
-                  "run the .onnx file");
-    peers::PeerOptions options = peers::PeerOptions::defaults();
-    options.threads = o.work.threads;
-    peers::Peer peer("onnxruntime", options);
-    peers::PeerWork work;
-    work.op = "model";
-    work.model_path = o.work.model;
-    peer.prepare(work, inference.peer_inputs());
-    peer.run(1, 0);
-    const double difference = largest_difference(inference, peer.outputs());
-    const bool equal = difference <= 1e-4;
-    s.print(fmt::format("largest difference to ONNX Runtime {}: {:.2e} of the largest output ({})\n", peer.version(),
-                        difference, equal ? "equal" : "NOT equal, the limit is 1e-4"));
-    result["check"] = {
-        {"peer", "onnxruntime"}, {"version", peer.version()}, {"max_error", difference}, {"equal", equal}};
-    if (!equal) s.exit_code = 1;
+  return outputs;
+}
+
+/// The kernels of a program, each task's made once however often it is built.
+class Kernels {
+ public:
+  Kernels(const RunOptions& o, const Records& records) : options_(o), records_(records), target_(target::detect()) {}
+
+  runtime::Plan build(const graph::Program& program) {
+    return build_model(program, target_, options_.work.threads,
+                       [&](const tune::Task& task) {
+                         const auto known = built_.find(task.key.text());
+                         if (known != built_.end()) return known->second;
+                         return built_[task.key.text()] = records_.artifact(task, target_);
+                       })
+        .plan;
+  }
+
+ private:
+  const RunOptions& options_;
+  const Records& records_;
+  target::Target target_;
+  std::map<std::string, tune::Built> built_;
+};
+
+nlohmann::json run_model(Session& s, const RunOptions& o) {
+  check_options(o);
+  std::shared_ptr<const runtime::Plan> plan;
+  std::optional<ModelChecker> checker;
+  if (is_bundle(o)) {
+    plan = runtime::load_bundle(o.work.model);
+  } else {
+    graph::Program program = load_program(o.work);
+    const Records records(o.work.db, s.cancellation);
+    if (!records.note().empty()) s.progress(records.note());
+    Kernels kernels(o, records);
+    plan = std::make_shared<const runtime::Plan>(kernels.build(program));
+    if (!o.check.empty()) checker.emplace(o.work.model, o.work.threads);
+    if (o.every_step) {
+      std::vector<graph::StepOutput> steps = graph::expose_steps(program);
+      runtime::Plan exposed = kernels.build(program);
+      checker->add_steps(program, std::move(steps), std::move(exposed));
+    }
+  }
+  Inference inference(plan, o.work.threads);
+  nlohmann::json result;
+  for (int sample = 0; sample < o.samples; ++sample) {
+    s.cancellation.throw_if_requested();
+    if (o.inputs.empty()) {
+      inference.fill_random(o.seed + static_cast<std::uint64_t>(sample));
+    } else {
+      set_inputs(o, inference);
+    }
+    inference.run();
+    if (sample == 0) result["outputs"] = show_outputs(s, o, inference);
+    if (checker) checker->check(inference);
+  }
+  if (checker) {
+    s.print(text(checker->result()));
+    result["check"] = to_json(checker->result());
+    if (!checker->result().equal()) s.exit_code = 1;
   }
   return result;
 }
@@ -145,6 +195,11 @@ void declare_run(CLI::App& command, Session& session) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--output-dir", o->output_dir, "Where to write the outputs, one .npy each");
   command.add_option("--check", o->check, "Compare the outputs with another library: onnxruntime");
+  command.add_flag("--every-step", o->every_step,
+                   "With --check: also compare what every step computes, and list the steps");
+  command.add_option("--samples", o->samples, "With --check: on how many random inputs, of seeds SEED, SEED + 1, ...")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   command.add_option("--seed", o->seed, "Seed of random inputs")->capture_default_str();
   command.callback([&session, o] { session.action = [o](Session& s) { return run_model(s, *o); }; });
 }
