@@ -40,7 +40,9 @@ TEST(Fuzz, EveryAcceptedPairEqualsTheOracle) {
         break;
       case Outcome::Kind::Failed:
         ++failures;
-        ADD_FAILURE() << "seed " << seed << " (" << pair.definition.kind << "): " << outcome.message;
+        ADD_FAILURE() << "seed " << seed << " (" << pair.definition.kind << "): " << outcome.message
+                      << "\nto reproduce: TEMPER_FUZZ_PAIRS=1 TEMPER_FUZZ_SEED=" << seed
+                      << " test_fuzz --gtest_filter=Fuzz.EveryAcceptedPairEqualsTheOracle";
         break;
     }
   }

@@ -74,6 +74,16 @@ class FunctionEmitter {
   llvm::Value* gather(const lower::Instr& instr);
   void scatter(const lower::Instr& instr);
   void prefetch(const lower::Instr& instr);
+  /// Lanes [first, first + lanes) of a masked access and their mask.
+  struct MaskedPart {
+    int first, lanes;
+    llvm::Value* mask;
+  };
+  std::vector<MaskedPart> masked_parts(llvm::Value* mask, int lanes_in_a_register);
+  int pointers_in_a_vector() const { return context_.target.vector_bytes / 8; }
+  llvm::Value* lanes_of(llvm::Value* vector, int first, int count);
+  /// `vector` with the lanes from `first` on replaced by those of `part`.
+  llvm::Value* with_lanes(llvm::Value* vector, llvm::Value* part, int first);
   llvm::Value* address(int buffer, lower::Value offset);
   llvm::Value* address(int buffer, const Linear& offset);
   llvm::Value* addresses(int buffer, lower::Value offsets);

@@ -1,7 +1,9 @@
 // Addresses, loads and stores.
 #include <llvm/IR/Constants.h>
 
+#include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "temper/codegen/llvm/function_emitter.h"
 #include "temper/support/error.h"
@@ -16,6 +18,27 @@ using lower::Value;
 namespace {
 
 std::int64_t element_bytes(const Buffer& b) { return ir::bytes(b.dtype); }
+
+/// Lanes of a mask that are false whatever the program's values; the others may be true.
+std::vector<bool> known_false(const llvm::Value* mask, int depth = 0) {
+  std::vector<bool> never(llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements(), false);
+  if (const auto* constant = llvm::dyn_cast<llvm::Constant>(mask)) {
+    for (unsigned i = 0; i < never.size(); ++i) {
+      const llvm::Constant* lane = constant->getAggregateElement(i);
+      never[i] = lane != nullptr && lane->isNullValue();
+    }
+    return never;
+  }
+  const auto* operation = llvm::dyn_cast<llvm::BinaryOperator>(mask);
+  constexpr int kDeepest = 16;
+  if (operation == nullptr || depth == kDeepest) return never;
+  const bool both = operation->getOpcode() == llvm::Instruction::And;
+  if (!both && operation->getOpcode() != llvm::Instruction::Or) return never;
+  const std::vector<bool> a = known_false(operation->getOperand(0), depth + 1),
+                          b = known_false(operation->getOperand(1), depth + 1);
+  for (std::size_t i = 0; i < never.size(); ++i) never[i] = both ? a[i] || b[i] : a[i] && b[i];
+  return never;
+}
 
 /// Terms of a form that are defined at most `depth` scopes deep.
 template <class DepthOf>
@@ -137,6 +160,42 @@ llvm::Value* FunctionEmitter::addresses(int buffer, Value offsets) {
   return builder_.CreateInBoundsGEP(element, address(buffer, form->base), llvm::ConstantVector::get(lanes));
 }
 
+llvm::Value* FunctionEmitter::lanes_of(llvm::Value* vector, int first, int count) {
+  if (static_cast<unsigned>(count) == llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements())
+    return vector;
+  std::vector<int> lanes(static_cast<std::size_t>(count));
+  std::iota(lanes.begin(), lanes.end(), first);
+  return builder_.CreateShuffleVector(vector, lanes);
+}
+
+llvm::Value* FunctionEmitter::with_lanes(llvm::Value* vector, llvm::Value* part, int first) {
+  const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
+  const auto count = static_cast<int>(llvm::cast<llvm::FixedVectorType>(part->getType())->getNumElements());
+  if (count == lanes) return part;
+  // A shuffle takes two vectors of one type.
+  std::vector<int> widened(static_cast<std::size_t>(lanes), -1), merged(static_cast<std::size_t>(lanes));
+  std::iota(widened.begin(), widened.begin() + count, 0);
+  std::iota(merged.begin(), merged.end(), 0);
+  std::iota(merged.begin() + first, merged.begin() + first + count, lanes);
+  return builder_.CreateShuffleVector(vector, builder_.CreateShuffleVector(part, widened), merged);
+}
+
+/// LLVM 19 lowers a masked access wrongly where registers' parts of its mask are false for sure: it may take such a
+/// part for true. So each access is given as parts that registers hold, without those. Constant masks are not affected.
+std::vector<FunctionEmitter::MaskedPart> FunctionEmitter::masked_parts(llvm::Value* mask, int lanes_in_a_register) {
+  const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements());
+  if (llvm::isa<llvm::Constant>(mask)) return {{0, lanes, mask}};
+  const std::vector<bool> never = known_false(mask);
+  std::vector<MaskedPart> parts;
+  for (int first = 0; first < lanes; first += lanes_in_a_register) {
+    const int count = std::min(lanes_in_a_register, lanes - first);
+    const auto from = never.begin() + first;
+    if (std::find(from, from + count, false) != from + count)
+      parts.push_back({first, count, lanes_of(mask, first, count)});
+  }
+  return parts;
+}
+
 llvm::Value* FunctionEmitter::load(const Instr& i) {
   const int buffer = static_cast<int>(i.imm);
   const lower::Type& t = kernel_type(i.result);
@@ -145,9 +204,16 @@ llvm::Value* FunctionEmitter::load(const Instr& i) {
   if (i.args.size() == 1) return builder_.CreateAlignedLoad(type(t), pointer, align);
   llvm::Value* mask = get(i.args[1]);
   if (t.lanes == 1) mask = builder_.CreateVectorSplat(1, mask);
-  auto* vector = llvm::FixedVectorType::get(type({t.scalar, 1}), static_cast<unsigned>(t.lanes));
-  llvm::CallInst* loaded =
-      builder_.CreateMaskedLoad(vector, pointer, align, mask, llvm::Constant::getNullValue(vector));
+  llvm::Value* loaded =
+      llvm::Constant::getNullValue(llvm::FixedVectorType::get(type({t.scalar, 1}), static_cast<unsigned>(t.lanes)));
+  for (const MaskedPart& part : masked_parts(mask, context_.target.vector_bytes / lower::bytes(t.scalar))) {
+    auto* vector = llvm::FixedVectorType::get(type({t.scalar, 1}), static_cast<unsigned>(part.lanes));
+    llvm::Value* place = builder_.CreateConstInBoundsGEP1_64(
+        builder_.getInt8Ty(), pointer, static_cast<std::uint64_t>(part.first * lower::bytes(t.scalar)));
+    llvm::Value* lanes =
+        builder_.CreateMaskedLoad(vector, place, align, part.mask, llvm::Constant::getNullValue(vector));
+    loaded = with_lanes(loaded, lanes, part.first);
+  }
   return t.lanes == 1 ? builder_.CreateExtractElement(loaded, std::uint64_t{0}) : loaded;
 }
 
@@ -166,7 +232,11 @@ void FunctionEmitter::store(const Instr& i) {
     mask = builder_.CreateVectorSplat(1, mask);
     value = builder_.CreateVectorSplat(1, value);
   }
-  builder_.CreateMaskedStore(value, pointer, align, mask);
+  for (const MaskedPart& part : masked_parts(mask, context_.target.vector_bytes / lower::bytes(t.scalar))) {
+    llvm::Value* place = builder_.CreateConstInBoundsGEP1_64(
+        builder_.getInt8Ty(), pointer, static_cast<std::uint64_t>(part.first * lower::bytes(t.scalar)));
+    builder_.CreateMaskedStore(lanes_of(value, part.first, part.lanes), place, align, part.mask);
+  }
 }
 
 llvm::Value* FunctionEmitter::gather(const Instr& i) {
@@ -175,8 +245,16 @@ llvm::Value* FunctionEmitter::gather(const Instr& i) {
   if (t.lanes == 1) return load(i);
   const llvm::Align align(static_cast<std::uint64_t>(lower::bytes(t.scalar)));
   llvm::Value* pointers = addresses(buffer, i.args[0]);
-  llvm::Value* mask = i.args.size() > 1 ? get(i.args[1]) : nullptr;
-  return builder_.CreateMaskedGather(type(t), pointers, align, mask, llvm::Constant::getNullValue(type(t)));
+  if (i.args.size() == 1)
+    return builder_.CreateMaskedGather(type(t), pointers, align, nullptr, llvm::Constant::getNullValue(type(t)));
+  llvm::Value* gathered = llvm::Constant::getNullValue(type(t));
+  for (const MaskedPart& part : masked_parts(get(i.args[1]), pointers_in_a_vector())) {
+    auto* vector = llvm::FixedVectorType::get(type({t.scalar, 1}), static_cast<unsigned>(part.lanes));
+    llvm::Value* lanes = builder_.CreateMaskedGather(vector, lanes_of(pointers, part.first, part.lanes), align,
+                                                     part.mask, llvm::Constant::getNullValue(vector));
+    gathered = with_lanes(gathered, lanes, part.first);
+  }
+  return gathered;
 }
 
 void FunctionEmitter::scatter(const Instr& i) {
@@ -186,8 +264,14 @@ void FunctionEmitter::scatter(const Instr& i) {
   const llvm::Align align(static_cast<std::uint64_t>(lower::bytes(t.scalar)));
   llvm::Value* pointers = addresses(buffer, i.args[0]);
   llvm::Value* value = get(i.args[1]);
-  llvm::Value* mask = i.args.size() > 2 ? get(i.args[2]) : nullptr;
-  builder_.CreateMaskedScatter(value, pointers, align, mask);
+  if (i.args.size() == 2) {
+    builder_.CreateMaskedScatter(value, pointers, align, nullptr);
+    return;
+  }
+  for (const MaskedPart& part : masked_parts(get(i.args[2]), pointers_in_a_vector())) {
+    builder_.CreateMaskedScatter(lanes_of(value, part.first, part.lanes), lanes_of(pointers, part.first, part.lanes),
+                                 align, part.mask);
+  }
 }
 
 void FunctionEmitter::prefetch(const Instr& i) {
