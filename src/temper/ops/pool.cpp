@@ -50,8 +50,26 @@ bool uniform(const WindowAxis& axis, bool include_padding) {
   return include_padding ? reach <= axis.input + axis.pad_end : axis.pad_begin == 0 && reach <= axis.input;
 }
 
+/// Sums of more terms than this are sums of rows: the error of a sum in f32 grows with the number of terms that are
+/// added to one value after the other.
+constexpr std::int64_t kLongSum = 128;
+
+/// `in` without the axes in `inner`, which are reduced.
+Tensor reduced(const Tensor& in, const std::vector<std::int64_t>& inner, Reduce reduce, const std::string& name,
+               const std::vector<std::string>& axis_names) {
+  const AxisSplit split = split_axes(in.shape(), inner);
+  return ir::compute(
+      name, extents(split.outer_shape()),
+      [&](std::span<const Axis> outer) {
+        const std::vector<Axis> r = split.reduce_axes();
+        return reduce(in.at(split.join(as_exprs(outer), as_exprs(r))), r);
+      },
+      axis_names);
+}
+
 /// Reduces all pixel axes; the result keeps them with size 1, after `finish` is applied to each value.
-Tensor global_pool(const Node& node, Reduce reduce, const std::function<Expr(Expr, std::int64_t)>& finish) {
+Tensor global_pool(const Node& node, Reduce reduce, bool rows_first,
+                   const std::function<Expr(Expr, std::int64_t)>& finish) {
   const Tensor& in = node.input(0);
   const std::vector<std::int64_t> shape = in.shape();
   if (shape.size() < 3) invalid(node, "the input has no pixel axes");
@@ -61,12 +79,13 @@ Tensor global_pool(const Node& node, Reduce reduce, const std::function<Expr(Exp
     if (i != (last ? 3U : 1U)) pixels.push_back(static_cast<std::int64_t>(i));
   }
   const AxisSplit split = split_axes(shape, pixels);
-  const Tensor total = ir::compute(node.name + "_total", extents(split.outer_shape()),
-                                   [&](std::span<const Axis> outer) {
-                                     const std::vector<Axis> r = split.reduce_axes();
-                                     return reduce(in.at(split.join(as_exprs(outer), as_exprs(r))), r);
-                                   },
-                                   {"n", "c"});
+  Tensor rows = in;
+  std::vector<std::int64_t> left = pixels;
+  if (rows_first && pixels.size() > 1 && split.inner_elements() > kLongSum) {
+    rows = reduced(in, {pixels.back()}, reduce, node.name + "_rows", {});
+    left.pop_back();
+  }
+  const Tensor total = reduced(rows, left, reduce, node.name + "_total", {"n", "c"});
   std::vector<std::int64_t> out = shape;
   for (std::int64_t axis : pixels) out[static_cast<std::size_t>(axis)] = 1;
   return ir::compute(node.name, extents(out), [&](std::span<const Axis> axes) {
@@ -101,11 +120,11 @@ std::vector<Tensor> build_average_pool(const Node& node) {
 }
 
 std::vector<Tensor> build_global_max_pool(const Node& node) {
-  return {global_pool(node, ir::max_over, [](Expr value, std::int64_t) { return value; })};
+  return {global_pool(node, ir::max_over, false, [](Expr value, std::int64_t) { return value; })};
 }
 
 std::vector<Tensor> build_global_average_pool(const Node& node) {
-  return {global_pool(node, ir::sum, [](Expr value, std::int64_t count) {
+  return {global_pool(node, ir::sum, true, [](Expr value, std::int64_t count) {
     return value * ir::literal(1.0 / static_cast<double>(count), value.dtype());
   })};
 }
