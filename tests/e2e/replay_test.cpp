@@ -16,24 +16,53 @@ class Replay : public Programs {
   }
 };
 
-TEST_F(Replay, RebuildsTheSameBytes) {
-  for (const char* spec : {"matmul(m=17,n=32,k=24,epilogue=bias+relu)",
-                           "conv2d(ic=8,h=9,w=9,oc=16,kh=3,kw=3,pad=1,layout=nhwc)", "softmax(rows=6,cols=40)"}) {
-    const nlohmann::json explained = json({"explain", "--op", spec});
-    const Outcome printed = temper({"explain", "--op", spec, "--stage", "trace"});
-    EXPECT_EQ(printed.out, explained["trace"].get<std::string>());
-    write_file(file("kernel.trace"), printed.out);
-    const std::string hash = explained["artifact_hash"];
-    const std::string size = explained["artifact_bytes"].dump();
+/// Every workload that a published figure is about (suite `native`), and some with epilogues.
+class ReplayOf : public Replay, public ::testing::WithParamInterface<const char*> {};
 
-    const Outcome replayed = program(kBin / "temper-replay", {"kernel.trace", "a.so"});
-    EXPECT_EQ(replayed.code, 0) << replayed;
-    EXPECT_EQ(replayed.out, hash + " " + size + "\n");
-    const nlohmann::json here = json({"replay", "kernel.trace", "-o", "b.so"});
-    EXPECT_EQ(here["artifact_hash"], hash);
-    EXPECT_EQ(read_file(file("a.so")), read_file(file("b.so")));
-    EXPECT_EQ(std::to_string(read_file(file("a.so")).size()), size);
-  }
+TEST_P(ReplayOf, RebuildsTheSameBytes) {
+  const nlohmann::json explained = json({"explain", "--op", GetParam()});
+  const Outcome printed = temper({"explain", "--op", GetParam(), "--stage", "trace"});
+  EXPECT_EQ(printed.out, explained["trace"].get<std::string>());
+  write_file(file("kernel.trace"), printed.out);
+  const std::string hash = explained["artifact_hash"];
+  const std::string size = explained["artifact_bytes"].dump();
+
+  const Outcome replayed = program(kBin / "temper-replay", {"kernel.trace", "a.so"});
+  EXPECT_EQ(replayed.code, 0) << replayed;
+  EXPECT_EQ(replayed.out, hash + " " + size + "\n");
+  const nlohmann::json here = json({"replay", "kernel.trace", "-o", "b.so"});
+  EXPECT_EQ(here["artifact_hash"], hash);
+  EXPECT_EQ(read_file(file("a.so")), read_file(file("b.so")));
+  EXPECT_EQ(std::to_string(read_file(file("a.so")).size()), size);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Workloads, ReplayOf,
+    ::testing::Values("matmul(m=17,n=32,k=24,epilogue=bias+relu)",
+                      "conv2d(ic=8,h=9,w=9,oc=16,kh=3,kw=3,pad=1,layout=nhwc)", "softmax(rows=6,cols=40)",
+                      "matmul(m=1024,n=1024,k=1024)", "matmul(m=512,n=512,k=512)", "matmul(m=128,n=128,k=128)",
+                      "matmul(m=128,n=768,k=3072)", "matmul(m=128,n=3072,k=768)", "matmul(m=127,n=509,k=1021)",
+                      "conv2d(ic=64,h=56,w=56,oc=64,kh=3,kw=3,pad=1,layout=nhwc)",
+                      "conv2d(ic=256,h=14,w=14,oc=256,kh=3,kw=3,pad=1,layout=nhwc)",
+                      "conv2d(ic=512,h=7,w=7,oc=512,kh=3,kw=3,pad=1,layout=nhwc)",
+                      "conv2d(ic=3,h=224,w=224,oc=64,kh=7,kw=7,stride=2,pad=3,layout=nhwc)",
+                      "conv2d(ic=64,h=56,w=56,oc=64,kh=1,kw=1,layout=nhwc)",
+                      "conv2d(ic=32,h=112,w=112,oc=32,kh=3,kw=3,pad=1,groups=32,layout=nhwc)",
+                      "conv2d(ic=512,h=14,w=14,oc=512,kh=3,kw=3,stride=2,pad=1,groups=512,layout=nhwc)",
+                      "softmax(rows=1024,cols=1024)", "layernorm(rows=128,cols=768)"),
+    [](const auto& workload) { return std::to_string(workload.index); });
+
+TEST_F(Replay, RebuildsATunedKernel) {
+  const std::string spec = "conv2d(ic=32,h=14,w=14,oc=32,kh=3,kw=3,pad=1,layout=nhwc)";
+  tune_calmly({"tune", "--op", spec, "--trials", "6"}, "t.db");
+  const nlohmann::json records = json({"db", "best", "--op", spec, "--db", "t.db"});
+  ASSERT_FALSE(records["records"].empty()) << records;
+  const std::string record = records["records"][0]["id"].dump();
+  const nlohmann::json explained = json({"explain", "--record", record, "--db", "t.db"});
+  write_file(file("kernel.trace"), explained["trace"].get<std::string>());
+  const Outcome replayed = program(kBin / "temper-replay", {"kernel.trace"});
+  EXPECT_EQ(replayed.code, 0) << replayed;
+  EXPECT_THAT(replayed.out, ::testing::StartsWith(explained["artifact_hash"].get<std::string>() + " "));
 }
 
 TEST_F(Replay, TheReplayerHoldsNoOperatorAndNoTemplate) {

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <deque>
 
 #include "temper/app/bench_op.h"
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
 #include "temper/app/session.h"
 #include "temper/app/suites.h"
+#include "temper/runtime/thread_pool.h"
 #include "temper/support/error.h"
 
 namespace temper::app {
@@ -20,6 +23,7 @@ struct BenchCommand {
   std::vector<std::string> only;
   std::uint64_t seed = 0;
   int rounds = 25;
+  bool scaling = false;
 };
 
 nlohmann::json peer_json(const PeerTime& p) {
@@ -68,6 +72,50 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
           {"max_error", error}};
 }
 
+nlohmann::json workload_json(const std::string& name, const std::string& spec, const tune::Task& task,
+                             const OpTimes& times) {
+  nlohmann::json peers = nlohmann::json::array();
+  for (const PeerTime& p : times.peers) peers.push_back(peer_json(p));
+  std::string layout = "-";
+  for (const auto& [key, value] : task.key.fields) layout = key == "layout" ? value : layout;
+  return {{"name", name},
+          {"spec", spec},
+          {"key", task.key.text()},
+          {"layout", layout},
+          {"threads", task.threads},
+          {"temper", {{"min_seconds", times.temper.min_seconds}, {"median_seconds", times.temper.median_seconds}}},
+          {"peers", peers},
+          {"best_ratio", times.best_ratio},
+          {"max_error", times.max_error}};
+}
+
+/// How many times faster each side is than itself with one thread.
+nlohmann::json scaling_json(const OpTimes& one, const OpTimes& many) {
+  nlohmann::json out{{"temper", peers::ratio(one.temper, many.temper)}};
+  for (const PeerTime& p : many.peers) {
+    const auto same =
+        std::find_if(one.peers.begin(), one.peers.end(), [&](const PeerTime& x) { return x.name == p.name; });
+    if (same != one.peers.end()) out[p.name] = peers::ratio(same->times, p.times);
+  }
+  return out;
+}
+
+void print_workload(Session& s, const std::string& name, const tune::Task& task, const OpTimes& times,
+                    const nlohmann::json& workload) {
+  std::string line = fmt::format("{:<20} temper {:>10} ({})", name, seconds_text(times.temper.median_seconds),
+                                 times.record ? "tuned" : "default");
+  for (const PeerTime& p : times.peers)
+    line += fmt::format("  {} {:>10} {:.2f}x", p.name, seconds_text(p.times.median_seconds), p.ratio);
+  s.print(line + fmt::format("  error {:.1e}\n", times.max_error));
+  if (workload.contains("scaling")) {
+    line = fmt::format("  {} threads over one:", task.threads);
+    for (const auto& [side, value] : workload["scaling"].items())
+      line += fmt::format("  {} {:.2f}x", side, value.get<double>());
+    s.print(line + "\n");
+  }
+  for (const std::string& note : times.notes) s.progress("  " + note);
+}
+
 nlohmann::json bench(Session& s, BenchCommand& o) {
   const int given = (o.work.model.empty() ? 0 : 1) + (o.work.spec.empty() ? 0 : 1) + (o.suite.empty() ? 0 : 1);
   if (given != 1)
@@ -102,42 +150,33 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
   }
   const Records records(o.work.db, s.cancellation);
   if (!records.note().empty()) s.progress(records.note());
-  std::vector<peers::Peer> peer_list;
-  for (const std::string& name : o.peers) {
+  const std::vector<int> cpus = runtime::allowed_cpus();  // timing pins this thread
+  std::vector<int> thread_counts{o.work.threads};
+  if (o.scaling && o.work.threads > 1) thread_counts.insert(thread_counts.begin(), 1);
+  std::vector<std::vector<peers::Peer>> peer_lists;  // one a thread count
+  for (const int threads : thread_counts) {
     peers::PeerOptions options = peers::PeerOptions::defaults();
-    options.threads = o.work.threads;
-    peer_list.emplace_back(name, options);
+    options.threads = threads;
+    for (std::vector<peers::Peer>& list = peer_lists.emplace_back(); const std::string& name : o.peers)
+      list.emplace_back(name, options);
   }
   for (const Entry& entry : entries) {
     s.cancellation.throw_if_requested();
-    const tune::Task task = tune::task_from_spec(entry.spec, o.work.threads);
-    BenchOptions options;
-    options.threads = o.work.threads;
-    options.seed = o.seed;
-    options.native = o.suite != "nchw";
-    options.rounds = o.rounds;
-    const OpTimes times = bench_op(task, records.artifact(task, target), peer_list, options);
-    std::string line = fmt::format("{:<20} temper {:>10} ({})", entry.name, seconds_text(times.temper.median_seconds),
-                                   times.record ? "tuned" : "default");
-    nlohmann::json peers = nlohmann::json::array();
-    for (const PeerTime& p : times.peers) {
-      line += fmt::format("  {} {:>10} {:.2f}x", p.name, seconds_text(p.times.median_seconds), p.ratio);
-      peers.push_back(peer_json(p));
+    std::deque<tune::Task> tasks;
+    std::deque<tune::Built> built;
+    std::vector<Contest> contests;
+    for (std::size_t i = 0; i < thread_counts.size(); ++i) {
+      const tune::Task& task = tasks.emplace_back(tune::task_from_spec(entry.spec, thread_counts[i]));
+      contests.push_back({task, built.emplace_back(records.artifact(task, target)), peer_lists[i]});
     }
-    s.print(line + fmt::format("  error {:.1e}\n", times.max_error));
-    for (const std::string& note : times.notes) s.progress("  " + note);
-    std::string layout = "-";
-    for (const auto& [key, value] : task.key.fields) layout = key == "layout" ? value : layout;
-    out["workloads"].push_back(
-        {{"name", entry.name},
-         {"spec", entry.spec},
-         {"key", task.key.text()},
-         {"layout", layout},
-         {"threads", o.work.threads},
-         {"temper", {{"min_seconds", times.temper.min_seconds}, {"median_seconds", times.temper.median_seconds}}},
-         {"peers", peers},
-         {"best_ratio", times.best_ratio},
-         {"max_error", times.max_error}});
+    const std::vector<OpTimes> times =
+        bench_op(contests, {.cpus = cpus, .seed = o.seed, .native = o.suite != "nchw", .rounds = o.rounds});
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      nlohmann::json workload = workload_json(entry.name, entry.spec, tasks[i], times[i]);
+      if (i > 0) workload["scaling"] = scaling_json(times[0], times[i]);
+      print_workload(s, entry.name, tasks[i], times[i], workload);
+      out["workloads"].push_back(std::move(workload));
+    }
   }
   return out;
 }
@@ -154,6 +193,7 @@ void declare_bench(CLI::App& command, Session& session) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->delimiter(',');
   command.add_option("--seed", o->seed, "Seed of inputs and of the order of timing")->capture_default_str();
+  command.add_flag("--scaling", o->scaling, "Time one thread as well, in the same run, and say how each side scales");
   command.add_option("--rounds", o->rounds, "Samples of each side")->check(CLI::Range(5, 10000))->capture_default_str();
   command.callback([&session, o] { session.action = [o](Session& s) { return bench(s, *o); }; });
 }

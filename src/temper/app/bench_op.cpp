@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <map>
 
 #include "temper/ir/oracle.h"
@@ -97,66 +98,81 @@ double relative(std::span<const float> got, std::span<const float> expected) {
   return largest > 0 ? worst / largest : worst;
 }
 
-}  // namespace
-
-OpTimes bench_op(const tune::Task& task, const tune::Built& built, std::vector<peers::Peer>& peer_list,
-                 const BenchOptions& options) {
-  OpTimes out;
-  out.record = built.record;
-  if (!built.note.empty()) out.notes.push_back(built.note);
-
-  // The data: one buffer per placeholder, the same numbers for every side.
-  RandomStream random(options.seed);
-  std::map<std::string, std::vector<float>> data;
-  std::vector<const ir::Stage*> placeholders;
-  for (const ir::StagePtr& stage : task.compute.stages) {
-    if (stage->kind != ir::StageKind::Placeholder) continue;
-    if (stage->dtypes[0] != ir::DType::F32)
-      throw Error(ErrorCode::Unsupported, "only f32 operators can be timed", "input " + stage->name);
-    std::int64_t count = 1;
-    for (std::int64_t d : stage->shape()) count *= d;
-    std::vector<float>& values = data[stage->name];
-    values.resize(static_cast<std::size_t>(count));
-    for (float& v : values) v = static_cast<float>(random.uniform_real() * 2 - 1);
-    placeholders.push_back(stage.get());
-  }
-
-  std::vector<int> cpus = runtime::allowed_cpus();
-  cpus.resize(std::min<std::size_t>(cpus.size(), static_cast<std::size_t>(options.threads)));
-  runtime::pin_current_thread(cpus[0]);
-  runtime::ThreadPool pool(options.threads, cpus);
-  runtime::KernelInstance kernel(runtime::ArtifactImage::load(built.artifact.bytes), pool);
-  std::vector<runtime::AlignedBuffer> memory;
-  std::vector<const void*> inputs, constants;
-  std::vector<void*> outputs;
-  std::span<const float> result;
-  for (const temper_buffer& buffer : kernel.image().buffers()) {
-    if (buffer.role != TEMPER_INPUT && buffer.role != TEMPER_CONSTANT && buffer.role != TEMPER_OUTPUT) continue;
-    memory.emplace_back(buffer.bytes);
-    void* at = memory.back().data();
-    if (buffer.role == TEMPER_OUTPUT) {
-      outputs.push_back(at);
-      result = {static_cast<const float*>(at), static_cast<std::size_t>(buffer.bytes) / sizeof(float)};
-      continue;
+/// The task's inputs and constants, the same numbers for every side.
+class Data {
+ public:
+  Data(const tune::Task& task, RandomStream& random) {
+    for (const ir::StagePtr& stage : task.compute.stages) {
+      if (stage->kind != ir::StageKind::Placeholder) continue;
+      if (stage->dtypes[0] != ir::DType::F32)
+        throw Error(ErrorCode::Unsupported, "only f32 operators can be timed", "input " + stage->name);
+      std::int64_t count = 1;
+      for (std::int64_t d : stage->shape()) count *= d;
+      std::vector<float>& values = values_[stage->name];
+      values.resize(static_cast<std::size_t>(count));
+      for (float& v : values) v = static_cast<float>(random.uniform_real() * 2 - 1);
+      placeholders_.push_back(stage.get());
     }
-    std::memcpy(at, data.at(buffer.name).data(), static_cast<std::size_t>(buffer.bytes));
-    (buffer.role == TEMPER_INPUT ? inputs : constants).push_back(at);
   }
-  kernel.prepare(constants);
-  kernel.run(inputs, outputs);
 
-  // The oracle at corners and random elements.
-  ir::Inputs bytes;
-  for (const auto& [name, values] : data) bytes[name] = std::as_bytes(std::span(values));
-  ir::Oracle oracle(task.compute, bytes);
+  std::span<const ir::Stage* const> placeholders() const { return placeholders_; }
+  const std::vector<float>& of(const std::string& name) const { return values_.at(name); }
+  ir::Inputs bytes() const {
+    ir::Inputs out;
+    for (const auto& [name, values] : values_) out[name] = std::as_bytes(std::span(values));
+    return out;
+  }
+
+ private:
+  std::map<std::string, std::vector<float>> values_;
+  std::vector<const ir::Stage*> placeholders_;
+};
+
+/// One of Temper's kernels with its threads and memory.
+class Kernel {
+ public:
+  Kernel(const codegen::Artifact& artifact, const Data& data, int threads, std::span<const int> cpus)
+      : pool_(threads, cpus.first(std::min<std::size_t>(cpus.size(), static_cast<std::size_t>(threads)))),
+        kernel_(runtime::ArtifactImage::load(artifact.bytes), pool_) {
+    std::vector<const void*> constants;
+    for (const temper_buffer& buffer : kernel_.image().buffers()) {
+      if (buffer.role != TEMPER_INPUT && buffer.role != TEMPER_CONSTANT && buffer.role != TEMPER_OUTPUT) continue;
+      memory_.emplace_back(buffer.bytes);
+      void* at = memory_.back().data();
+      if (buffer.role == TEMPER_OUTPUT) {
+        outputs_.push_back(at);
+        result_ = {static_cast<const float*>(at), static_cast<std::size_t>(buffer.bytes) / sizeof(float)};
+        continue;
+      }
+      std::memcpy(at, data.of(buffer.name).data(), static_cast<std::size_t>(buffer.bytes));
+      (buffer.role == TEMPER_INPUT ? inputs_ : constants).push_back(at);
+    }
+    kernel_.prepare(constants);
+    run();
+  }
+
+  void run() { kernel_.run(inputs_, outputs_); }
+  std::span<const float> result() const { return result_; }
+
+ private:
+  runtime::ThreadPool pool_;
+  runtime::KernelInstance kernel_;
+  std::vector<runtime::AlignedBuffer> memory_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+  std::span<const float> result_;
+};
+
+/// Largest difference from the oracle over the largest output, at two corners and random elements.
+double oracle_error(const tune::Task& task, const Data& data, std::span<const float> result, RandomStream& random) {
+  ir::Oracle oracle(task.compute, data.bytes());
   const ir::Stage& output = *task.compute.outputs[0];
-  const std::vector<std::int64_t> shape = output.shape();
   double largest = 0, worst = 0;
   for (float v : result) largest = std::max(largest, std::abs(static_cast<double>(v)));
   for (int point = 0; point < 64; ++point) {
     std::vector<std::int64_t> index;
     std::int64_t flat = 0;
-    for (std::int64_t extent : shape) {
+    for (std::int64_t extent : output.shape()) {
       const std::int64_t i = point == 0 ? 0 : point == 1 ? extent - 1 : random.uniform_int(0, extent - 1);
       index.push_back(i);
       flat = flat * extent + i;
@@ -164,54 +180,89 @@ OpTimes bench_op(const tune::Task& task, const tune::Built& built, std::vector<p
     worst = std::max(
         worst, std::abs(oracle.at(output, index).value - static_cast<double>(result[static_cast<std::size_t>(flat)])));
   }
-  out.max_error = largest > 0 ? worst / largest : worst;
+  return largest > 0 ? worst / largest : worst;
+}
 
-  const std::optional<peers::PeerWork> work = peer_work(task, options.native);
-  const SystemClock clock;
-  std::vector<peers::Side> sides{peers::side_of("temper", [&] { kernel.run(inputs, outputs); }, clock)};
-  std::vector<peers::Peer*> taking_part;
+/// Gives the peer the task's data and lets it compute once; the largest relative difference of `result` from its
+/// output.
+double prepare_peer(peers::Peer& peer, const tune::Task& task, const peers::PeerWork& work, const Data& data,
+                    std::span<const float> result) {
+  if (const auto refusal = peers::refusal(peers::peer_info(peer.name()), work))
+    throw Error(ErrorCode::Unsupported, *refusal);
   const bool nhwc = field(task, "layout") == "nhwc";
-  for (peers::Peer& peer : peer_list) {
-    try {
-      if (!work) throw Error(ErrorCode::Unsupported, "this operator is none of the peer's");
-      if (const auto refusal = peers::refusal(peers::peer_info(peer.name()), *work))
-        throw Error(ErrorCode::Unsupported, *refusal);
-      const std::vector<peers::TensorSpec> specs = peers::input_specs(*work);
-      TEMPER_CHECK(specs.size() == placeholders.size(), "the peers' inputs differ in number from the definition's");
-      std::vector<peers::Tensor> given;
-      for (std::size_t i = 0; i < specs.size(); ++i) {
-        const std::vector<float>& own = data.at(placeholders[i]->name);
-        const bool activation = task.key.op == "conv2d" && (specs[i].name == "in" || specs[i].name.starts_with("add"));
-        if (activation && nhwc && work->layout != peers::Layout::Nhwc) {
-          given.push_back(
-              peers::Tensor::f32(specs[i].name, specs[i].dims, permuted(own, placeholders[i]->shape(), false)));
-        } else {
-          given.push_back(peers::Tensor::f32(specs[i].name, specs[i].dims, own));
-        }
+  const std::vector<peers::TensorSpec> specs = peers::input_specs(work);
+  TEMPER_CHECK(specs.size() == data.placeholders().size(), "the peers' inputs differ in number from the definition's");
+  std::vector<peers::Tensor> given;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const ir::Stage& placeholder = *data.placeholders()[i];
+    const std::vector<float>& own = data.of(placeholder.name);
+    const bool activation = task.key.op == "conv2d" && (specs[i].name == "in" || specs[i].name.starts_with("add"));
+    const bool permute = activation && nhwc && work.layout != peers::Layout::Nhwc;
+    given.push_back(
+        peers::Tensor::f32(specs[i].name, specs[i].dims, permute ? permuted(own, placeholder.shape(), false) : own));
+  }
+  peer.prepare(work, std::move(given));
+  peer.run(1, 0);
+  const std::vector<peers::Tensor> theirs = peer.outputs();
+  std::vector<float> expected(theirs.front().as_f32().begin(), theirs.front().as_f32().end());
+  if (task.key.op == "conv2d" && nhwc && work.layout != peers::Layout::Nhwc)
+    expected = permuted(expected, theirs.front().dims, true);
+  return relative(result, expected);
+}
+
+}  // namespace
+
+std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOptions& options) {
+  TEMPER_CHECK(!contests.empty(), "nothing to time");
+  TEMPER_CHECK(!options.cpus.empty(), "no CPU to run on");
+  runtime::pin_current_thread(options.cpus[0]);
+  const SystemClock clock;
+  RandomStream random(options.seed);
+  const Data data(contests.front().task, random);
+
+  std::vector<OpTimes> out(contests.size());
+  std::deque<Kernel> kernels;
+  std::vector<peers::Side> sides;
+  for (std::size_t c = 0; c < contests.size(); ++c) {
+    const Contest& contest = contests[c];
+    out[c].record = contest.built.record;
+    if (!contest.built.note.empty()) out[c].notes.push_back(contest.built.note);
+    Kernel& kernel = kernels.emplace_back(contest.built.artifact, data, contest.task.threads, options.cpus);
+    out[c].max_error = oracle_error(contest.task, data, kernel.result(), random);
+    sides.push_back(peers::side_of("temper", [&kernel] { kernel.run(); }, clock));
+  }
+  struct Seat {
+    std::size_t contest;
+    peers::Peer* peer;
+  };
+  std::vector<Seat> seats;
+  for (std::size_t c = 0; c < contests.size(); ++c) {
+    const std::optional<peers::PeerWork> work = peer_work(contests[c].task, options.native);
+    for (peers::Peer& peer : contests[c].peers) {
+      try {
+        if (!work) throw Error(ErrorCode::Unsupported, "this operator is none of the peer's");
+        const double error = prepare_peer(peer, contests[c].task, *work, data, kernels[c].result());
+        out[c].max_error = std::max(out[c].max_error, error);
+        seats.push_back({c, &peer});
+        sides.push_back(peers::side_of(peer));
+      } catch (const Error& error) {
+        out[c].notes.push_back(std::string(peer.name()) + ": " + error.message());
       }
-      peer.prepare(*work, std::move(given));
-      peer.run(1, 0);
-      const std::vector<peers::Tensor> theirs = peer.outputs();
-      std::vector<float> expected(theirs.front().as_f32().begin(), theirs.front().as_f32().end());
-      if (task.key.op == "conv2d" && nhwc && work->layout != peers::Layout::Nhwc)
-        expected = permuted(expected, theirs.front().dims, true);
-      out.max_error = std::max(out.max_error, relative(result, expected));
-      taking_part.push_back(&peer);
-      sides.push_back(peers::side_of(peer));
-    } catch (const Error& error) {
-      out.notes.push_back(std::string(peer.name()) + ": " + error.message());
     }
   }
+
   peers::InterleaveOptions interleave;
   interleave.rounds = options.rounds;
   interleave.seed = options.seed;
   const std::vector<peers::SideTimes> times = peers::interleave(sides, interleave);
-  out.temper = times[0];
-  for (std::size_t i = 0; i < taking_part.size(); ++i) {
-    PeerTime entry{std::string(taking_part[i]->name()), taking_part[i]->version(), times[i + 1],
-                   peers::ratio(times[i + 1], times[0])};
-    out.best_ratio = out.best_ratio == 0 ? entry.ratio : std::min(out.best_ratio, entry.ratio);
-    out.peers.push_back(std::move(entry));
+  for (std::size_t c = 0; c < contests.size(); ++c) out[c].temper = times[c];
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    OpTimes& to = out[seats[i].contest];
+    const peers::SideTimes& theirs = times[contests.size() + i];
+    PeerTime entry{std::string(seats[i].peer->name()), seats[i].peer->version(), theirs,
+                   peers::ratio(theirs, to.temper)};
+    to.best_ratio = to.best_ratio == 0 ? entry.ratio : std::min(to.best_ratio, entry.ratio);
+    to.peers.push_back(std::move(entry));
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,15 +30,21 @@ struct OpTimes {
 };
 
 struct BenchOptions {
-  int threads = 1;
+  std::vector<int> cpus;  ///< where kernels run, the first one first; the calling thread is pinned to it
   std::uint64_t seed = 0;
   bool native = true;  ///< peers use the layout that they like best
   int rounds = 25;
 };
 
-/// Times the kernel `built` of `task` beside the peers. `peer_list`: started peers; those that cannot take the work are
-/// skipped with a note.
-OpTimes bench_op(const tune::Task& task, const tune::Built& built, std::vector<peers::Peer>& peer_list,
-                 const BenchOptions& options);
+/// One of Temper's kernels and the peers that do the same work with as many threads.
+struct Contest {
+  const tune::Task& task;
+  const tune::Built& built;
+  std::span<peers::Peer> peers;  ///< started
+};
+
+/// Times the kernels and peers of all contests in turn, in one run: every contest is the same operator, with another
+/// number of threads. A peer that cannot take the work is left out with a note. One result a contest, in their order.
+std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOptions& options);
 
 }  // namespace temper::app

@@ -1,0 +1,70 @@
+// What `temper bench` reports: every field, ratios as defined, thread scaling in one run.
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "e2e/command.h"
+
+namespace temper::e2e {
+namespace {
+
+class Bench : public Programs {
+ protected:
+  void SetUp() override {
+    if (!can_run_generated_code()) GTEST_SKIP() << "code is generated for AVX2 and FMA";
+  }
+
+  static void expect_times(const nlohmann::json& side) {
+    EXPECT_GT(side["min_seconds"].get<double>(), 0);
+    EXPECT_GE(side["median_seconds"].get<double>(), side["min_seconds"].get<double>());
+  }
+};
+
+TEST_F(Bench, EveryFieldIsThere) {
+  const nlohmann::json report = json({"bench", "--op", "conv2d(ic=8,h=9,w=9,oc=16,kh=3,kw=3,pad=1,layout=nhwc)",
+                                      "--peer", "onednn,openblas", "--rounds", "5", "--seed", "3"});
+  EXPECT_FALSE(report["cpu"].get<std::string>().empty());
+  EXPECT_THAT(report["isa"].get<std::string>(), ::testing::AnyOf("avx2", "avx512"));
+  EXPECT_EQ(report["seed"], 3);
+  ASSERT_EQ(report["workloads"].size(), 1U);
+  const nlohmann::json& work = report["workloads"][0];
+  EXPECT_THAT(work["key"].get<std::string>(), ::testing::HasSubstr("oc=16"));
+  EXPECT_EQ(work["layout"], "nhwc");
+  EXPECT_EQ(work["threads"], 1);
+  EXPECT_LT(work["max_error"].get<double>(), 1e-5);
+  expect_times(work["temper"]);
+  ASSERT_EQ(work["peers"].size(), 2U);
+  double best = 1e30;
+  for (const nlohmann::json& peer : work["peers"]) {
+    expect_times(peer);
+    EXPECT_FALSE(peer["version"].get<std::string>().empty());
+    const double ratio = peer["median_seconds"].get<double>() / work["temper"]["median_seconds"].get<double>();
+    EXPECT_NEAR(peer["ratio"].get<double>(), ratio, 1e-9 * ratio);
+    best = std::min(best, ratio);
+  }
+  EXPECT_NEAR(work["best_ratio"].get<double>(), best, 1e-9 * best);
+}
+
+TEST_F(Bench, ScalingTimesOneThreadInTheSameRun) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core";
+  const nlohmann::json report = json(
+      {"bench", "--op", "matmul(m=64,n=64,k=64)", "--threads", "2", "--scaling", "--peer", "onednn", "--rounds", "5"});
+  ASSERT_EQ(report["workloads"].size(), 2U);
+  const nlohmann::json &one = report["workloads"][0], &two = report["workloads"][1];
+  EXPECT_EQ(one["threads"], 1);
+  EXPECT_EQ(two["threads"], 2);
+  EXPECT_FALSE(one.contains("scaling"));
+  const auto median = [](const nlohmann::json& side) { return side["median_seconds"].get<double>(); };
+  EXPECT_DOUBLE_EQ(two["scaling"]["temper"].get<double>(), median(one["temper"]) / median(two["temper"]));
+  EXPECT_DOUBLE_EQ(two["scaling"]["onednn"].get<double>(), median(one["peers"][0]) / median(two["peers"][0]));
+}
+
+TEST_F(Bench, RefusesWhatCannotBeTimed) {
+  expect_error_with({"bench"}, 2, {"bench needs one of a model, --op and --suite"});
+  expect_error_with({"bench", "--suite", "fast"}, 2, {"fast", "native"});
+  expect_error_with({"bench", "--suite", "native", "--only", "gmm_3"}, 2, {"no workload 'gmm_3'"});
+  expect_error_with({"bench", "--op", "matmul(m=4,n=4,k=4)", "--peer", "mkl"}, 2, {"mkl", "onednn"});
+}
+
+}  // namespace
+}  // namespace temper::e2e
