@@ -59,6 +59,22 @@ TEST_F(Bench, ScalingTimesOneThreadInTheSameRun) {
   EXPECT_DOUBLE_EQ(two["scaling"]["onednn"].get<double>(), median(one["peers"][0]) / median(two["peers"][0]));
 }
 
+TEST_F(Bench, TimesTheKernelsOfOtherDatabases) {
+  const std::string spec = "matmul(m=24,n=32,k=40)";
+  tune_calmly({"tune", "--op", spec, "--trials", "4"}, "a.db");
+  const nlohmann::json work = json({"bench", "--op", spec, "--db", "a.db", "--against", "none.db", "--against", "a.db",
+                                    "--rounds", "5"})["workloads"][0];
+  ASSERT_EQ(work["against"].size(), 2U) << work;
+  EXPECT_EQ(work["against"][0]["db"], "none.db");
+  EXPECT_TRUE(work["against"][0]["record"].is_null());
+  EXPECT_FALSE(work["against"][1]["record"].is_null());
+  for (const nlohmann::json& other : work["against"]) {
+    expect_times(other);
+    EXPECT_DOUBLE_EQ(other["ratio"].get<double>(),
+                     other["median_seconds"].get<double>() / work["temper"]["median_seconds"].get<double>());
+  }
+}
+
 TEST_F(Bench, RefusesWhatCannotBeTimed) {
   expect_error_with({"bench"}, 2, {"bench needs one of a model, --op and --suite"});
   expect_error_with({"bench", "--suite", "fast"}, 2, {"fast", "native"});

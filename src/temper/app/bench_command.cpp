@@ -24,6 +24,7 @@ struct BenchCommand {
   std::uint64_t seed = 0;
   int rounds = 25;
   bool scaling = false;
+  std::vector<std::string> against;
 };
 
 nlohmann::json peer_json(const PeerTime& p) {
@@ -100,6 +101,21 @@ nlohmann::json scaling_json(const OpTimes& one, const OpTimes& many) {
   return out;
 }
 
+/// The kernels of other databases.
+nlohmann::json against_json(const std::vector<std::string>& paths, const OpTimes& own,
+                            std::span<const OpTimes> others) {
+  nlohmann::json out = nlohmann::json::array();
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const auto& record = others[i].record;
+    out.push_back({{"db", paths[i]},
+                   {"record", record ? nlohmann::json(record->id) : nlohmann::json(nullptr)},
+                   {"min_seconds", others[i].temper.min_seconds},
+                   {"median_seconds", others[i].temper.median_seconds},
+                   {"ratio", peers::ratio(others[i].temper, own.temper)}});
+  }
+  return out;
+}
+
 void print_workload(Session& s, const std::string& name, const tune::Task& task, const OpTimes& times,
                     const nlohmann::json& workload) {
   std::string line = fmt::format("{:<20} temper {:>10} ({})", name, seconds_text(times.temper.median_seconds),
@@ -112,6 +128,11 @@ void print_workload(Session& s, const std::string& name, const tune::Task& task,
     for (const auto& [side, value] : workload["scaling"].items())
       line += fmt::format("  {} {:.2f}x", side, value.get<double>());
     s.print(line + "\n");
+  }
+  for (const nlohmann::json& other : workload.value("against", nlohmann::json::array())) {
+    s.print(fmt::format("  {} ({})  {:>10}  {:.2f}x\n", other["db"].get<std::string>(),
+                        other["record"].is_null() ? "default" : "tuned",
+                        seconds_text(other["median_seconds"].get<double>()), other["ratio"].get<double>()));
   }
   for (const std::string& note : times.notes) s.progress("  " + note);
 }
@@ -151,6 +172,10 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
   const Records records(o.work.db, s.cancellation);
   if (!records.note().empty()) s.progress(records.note());
   const std::vector<int> cpus = runtime::allowed_cpus();  // timing pins this thread
+  std::deque<Records> others;
+  for (const std::string& path : o.against) {
+    if (!others.emplace_back(path, s.cancellation).note().empty()) s.progress(others.back().note());
+  }
   std::vector<int> thread_counts{o.work.threads};
   if (o.scaling && o.work.threads > 1) thread_counts.insert(thread_counts.begin(), 1);
   std::vector<std::vector<peers::Peer>> peer_lists;  // one a thread count
@@ -169,10 +194,14 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
       const tune::Task& task = tasks.emplace_back(tune::task_from_spec(entry.spec, thread_counts[i]));
       contests.push_back({task, built.emplace_back(records.artifact(task, target)), peer_lists[i]});
     }
+    for (const Records& other : others)
+      contests.push_back({tasks.back(), built.emplace_back(other.artifact(tasks.back(), target)), {}});
     const std::vector<OpTimes> times =
         bench_op(contests, {.cpus = cpus, .seed = o.seed, .native = o.suite != "nchw", .rounds = o.rounds});
-    for (std::size_t i = 0; i < times.size(); ++i) {
+    for (std::size_t i = 0; i < thread_counts.size(); ++i) {
       nlohmann::json workload = workload_json(entry.name, entry.spec, tasks[i], times[i]);
+      if (i + 1 == thread_counts.size() && !others.empty())
+        workload["against"] = against_json(o.against, times[i], std::span(times).last(others.size()));
       if (i > 0) workload["scaling"] = scaling_json(times[0], times[i]);
       print_workload(s, entry.name, tasks[i], times[i], workload);
       out["workloads"].push_back(std::move(workload));
@@ -193,6 +222,10 @@ void declare_bench(CLI::App& command, Session& session) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->delimiter(',');
   command.add_option("--seed", o->seed, "Seed of inputs and of the order of timing")->capture_default_str();
+  command
+      .add_option("--against", o->against, "Also time the kernels of this database, in the same run (repeat for more)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_flag("--scaling", o->scaling, "Time one thread as well, in the same run, and say how each side scales");
   command.add_option("--rounds", o->rounds, "Samples of each side")->check(CLI::Range(5, 10000))->capture_default_str();
   command.callback([&session, o] { session.action = [o](Session& s) { return bench(s, *o); }; });

@@ -44,7 +44,8 @@ struct Contest {
 };
 
 /// Times the kernels and peers of all contests in turn, in one run: every contest is the same operator, with another
-/// number of threads. A peer that cannot take the work is left out with a note. One result a contest, in their order.
+/// number of threads or another kernel. A peer that cannot take the work is left out with a note. One result a contest,
+/// in their order.
 std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOptions& options);
 
 }  // namespace temper::app

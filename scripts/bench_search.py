@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Shows what the search is worth: every workload of suite `native`, several seeds, a strategy against random candidates.
+
+For each workload: the number of valid candidates; the default schedule; the median of all random candidates that were
+measured; the best of the strategy and of random search after as many trials (medians over the seeds); the best known
+kernel (of all these runs and of build/bench.db). The last four columns come from one interleaved run over the winners
+of all databases, so that they can be compared. Databases are kept in build/search, what is there is not measured again.
+
+  scripts/bench_search.py [--trials 300] [--seeds 5] [--strategy evolutionary] [--only gmm_512,c2d_7_3x3]
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TEMPER = ROOT / "build/release/bin/temper"
+FOLDER = ROOT / "build/search"
+
+
+def ask(*words):
+    answer = subprocess.run([TEMPER, *map(str, words), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            cwd=ROOT, check=False)
+    if answer.returncode != 0:
+        sys.exit(answer.stderr)
+    return json.loads(answer.stdout)
+
+
+def tune(name, spec, strategy, seed, trials):
+    """The database and the tuner's report of one run, from the disk where it ran before."""
+    database = FOLDER / f"{name}.{strategy}.{seed}.{trials}.db"
+    report = database.with_suffix(".json")
+    if not report.exists():
+        for stale in FOLDER.glob(database.name + "*"):
+            stale.unlink()
+        result = ask("tune", "--op", spec, "--strategy", strategy, "--seed", seed, "--trials", trials, "--patience", 0,
+                     "--db", database)
+        report.write_text(json.dumps(result))
+    return database, json.loads(report.read_text())
+
+
+def measured(database):
+    """Seconds of every candidate that ran, the default left out."""
+    lines = database.with_suffix(".jsonl")
+    ask("db", "export", lines, "--db", database)
+    records = [json.loads(line) for line in lines.read_text().splitlines()]
+    lines.unlink()
+    return [r["min_seconds"] for r in records if r.get("failure", "none") == "none" and r.get("min_seconds")]
+
+
+def microseconds(seconds):
+    return f"{seconds * 1e6:.2f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=300)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--strategy", default="evolutionary")
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    suite = ask("bench", "--suite", "native", "--rounds", 5, "--db", FOLDER / "none.db")["workloads"]
+    chosen = [w for w in suite if not arguments.only or w["name"] in arguments.only.split(",")]
+    print("| workload | valid | default us | median random us | random us | search us | best known us | search / best known |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    behind = []
+    for workload in chosen:
+        name, spec = workload["name"], workload["spec"]
+        runs = {strategy: [tune(name, spec, strategy, seed, arguments.trials) for seed in range(arguments.seeds)]
+                for strategy in ("random", arguments.strategy)}
+        databases = [database for strategy in runs.values() for database, _ in strategy]
+        best_known = ROOT / "build/bench.db"
+        against = [word for path in [*databases, best_known] if path.exists() for word in ("--against", path)]
+        times = ask("bench", "--op", spec, "--db", FOLDER / "none.db", "--rounds", 31, *against)["workloads"][0]
+        seconds = [side["median_seconds"] for side in times["against"]]
+        random_best = statistics.median(seconds[:arguments.seeds])
+        search_best = statistics.median(seconds[arguments.seeds:2 * arguments.seeds])
+        known = min(seconds)
+        pool = [t for database, _ in runs["random"] for t in measured(database)]
+        valid = runs["random"][0][1]["tasks"][0]["valid_candidates"]
+        print(f"| {name} | {valid} | {microseconds(times['temper']['median_seconds'])} "
+              f"| {microseconds(statistics.median(pool))} | {microseconds(random_best)} | {microseconds(search_best)} "
+              f"| {microseconds(known)} | {search_best / known:.3f} |", flush=True)
+        if search_best > 1.03 * known or search_best > random_best:
+            behind.append(name)
+    if behind:
+        print("more than 3% behind the best known, or behind random search: " + ", ".join(behind))
+
+
+if __name__ == "__main__":
+    main()
