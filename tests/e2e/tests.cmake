@@ -1,6 +1,7 @@
 # These tests start the programs that are shipped, and build models as ModelProto bytes.
 add_dependencies(test_e2e temper temper-runner temper-builder temper-peer temper-replay temper_runtime_shared)
 target_link_libraries(test_e2e PRIVATE temper_onnx_schema)
+target_sources(test_e2e PRIVATE ${CMAKE_SOURCE_DIR}/tests/graph/random_model.cpp)
 target_compile_definitions(
   test_e2e PRIVATE TEMPER_BUILD_DIR="${CMAKE_BINARY_DIR}" TEMPER_LIB_DIR="${CMAKE_BINARY_DIR}/lib"
                    TEMPER_CMAKE="${CMAKE_COMMAND}" TEMPER_NM="${CMAKE_NM}")

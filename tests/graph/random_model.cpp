@@ -14,17 +14,22 @@ using List = std::vector<std::int64_t>;
 
 class Generator {
  public:
-  explicit Generator(const std::vector<std::uint8_t>& decisions) : decisions_(decisions), random_(17), b_(18) {}
+  explicit Generator(const std::vector<std::uint8_t>& decisions) : decisions_(decisions), b_(18) {
+    std::seed_seq seed(decisions.begin(), decisions.end());
+    random_.seed(seed);
+  }
 
   ModelBuilder run() {
     b_.input("x", {3, 3, 6, 5}).input("z", {3, 5, 4});
     values_ = {{"x", {3, 3, 6, 5}, 0}, {"z", {3, 5, 4}, 0}};
     using Step = void (Generator::*)();
-    constexpr std::array<Step, 13> kSteps{&Generator::conv,       &Generator::conv,      &Generator::activation,
-                                          &Generator::activation, &Generator::binary,    &Generator::with_number,
-                                          &Generator::silu,       &Generator::pool,      &Generator::excite,
-                                          &Generator::concat,     &Generator::transpose, &Generator::product,
-                                          &Generator::reduce};
+    constexpr std::array<Step, 24> kSteps{
+        &Generator::conv,       &Generator::conv,   &Generator::conv,        &Generator::activation,
+        &Generator::activation, &Generator::clip,   &Generator::binary,      &Generator::binary,
+        &Generator::live,       &Generator::live,   &Generator::with_number, &Generator::silu,
+        &Generator::pool,       &Generator::excite, &Generator::concat,      &Generator::transpose,
+        &Generator::product,    &Generator::attend, &Generator::reduce,      &Generator::normalise,
+        &Generator::pad,        &Generator::slice,  &Generator::split,       &Generator::gather};
     while (next_ < decisions_.size() && values_.size() < 24) (this->*kSteps[choose(kSteps.size())])();
     for (std::size_t i = 2; i < values_.size(); ++i) {
       if (values_[i].readers == 0 || choose(8) == 1) b_.output(values_[i].name);
@@ -73,17 +78,21 @@ class Generator {
   }
 
   void conv() {
+    constexpr std::array<std::int64_t, 8> kChannels{1, 2, 3, 5, 6, 7, 9, 13};
     const std::size_t i = pick(4);
     const List in = values_[i].shape;
     const std::int64_t kernel = choose(2) == 0 ? 1 : 3, stride = choose(3) == 1 ? 2 : 1;
+    const std::int64_t dilation = kernel == 3 && choose(4) == 1 ? 2 : 1;
     const bool depthwise = choose(3) == 1;
-    const std::int64_t oc = depthwise ? in[1] : static_cast<std::int64_t>(1 + choose(7));
-    const std::int64_t pad = kernel / 2;
-    std::vector<std::string> inputs{read(i), constant({oc, depthwise ? 1 : in[1], kernel, kernel})};
+    std::int64_t oc = depthwise ? in[1] : kChannels[choose(kChannels.size())], groups = depthwise ? in[1] : 1;
+    if (!depthwise && in[1] % 3 == 0 && oc % 3 == 0 && choose(2) == 1) groups = 3;
+    const std::int64_t pad = kernel / 2 * dilation;
+    std::vector<std::string> inputs{read(i), constant({oc, in[1] / groups, kernel, kernel})};
     if (choose(2) == 1) inputs.push_back(constant({oc}));
-    const auto out = [&](std::int64_t size) { return (size + 2 * pad - kernel) / stride + 1; };
+    const auto out = [&](std::int64_t size) { return (size + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1; };
     add("Conv", inputs, {in[0], oc, out(in[2]), out(in[3])}, attribute("pads", List{pad, pad, pad, pad}),
-        attribute("strides", List{stride, stride}), attribute("group", depthwise ? in[1] : std::int64_t{1}));
+        attribute("strides", List{stride, stride}), attribute("dilations", List{dilation, dilation}),
+        attribute("group", groups));
     if (choose(3) != 1) return;
     const std::size_t conv = values_.size() - 1;
     const std::string variance = "c" + std::to_string(constants_++);
@@ -116,6 +125,36 @@ class Generator {
     other.erase(other.begin(), other.begin() + static_cast<std::ptrdiff_t>(choose(other.size())));
     const std::string c = constant(other), v = read(i);
     add(op, choose(2) == 1 ? std::vector{c, v} : std::vector{v, c}, shape);
+  }
+
+  /// The same operator twice, and both results together: a branch that joins again.
+  void live() {
+    constexpr std::array<const char*, 4> kBranch{"Relu", "Tanh", "HardSwish", "Neg"};
+    constexpr std::array<const char*, 4> kJoin{"Add", "Mul", "Max", "Min"};
+    const std::size_t i = pick();
+    const List shape = values_[i].shape;
+    add(kBranch[choose(kBranch.size())], {read(i)}, shape);
+    const std::size_t left = values_.size() - 1;
+    add(kBranch[choose(kBranch.size())], {read(i)}, shape);
+    const std::size_t right = values_.size() - 1;
+    add(kJoin[choose(kJoin.size())], {read(left), read(right)}, shape);
+  }
+
+  std::string number(float value) {
+    const std::string name = "c" + std::to_string(constants_++);
+    b_.floats(name, {}, {value});
+    return name;
+  }
+  std::string whole(const List& values) {
+    const std::string name = "c" + std::to_string(constants_++);
+    b_.integers(name, values);
+    return name;
+  }
+
+  void clip() {
+    const std::size_t i = pick();
+    const std::string low = number(-0.5f);
+    add("Clip", choose(2) == 1 ? std::vector{read(i), low, number(6.0f)} : std::vector{read(i), low}, values_[i].shape);
   }
 
   void with_number() {
@@ -189,17 +228,88 @@ class Generator {
     add("MatMul", {read(i), constant({in.back(), columns})}, out);
   }
 
+  /// x·xᵀ of the last two axes: both sides are computed.
+  void attend() {
+    const std::size_t i = pick();
+    const List in = values_[i].shape;
+    const std::size_t rank = in.size();
+    List order, turned = in, out = in;
+    for (std::size_t axis = 0; axis < rank; ++axis) order.push_back(static_cast<std::int64_t>(axis));
+    std::swap(order[rank - 1], order[rank - 2]);
+    std::swap(turned[rank - 1], turned[rank - 2]);
+    out[rank - 1] = in[rank - 2];
+    add("Transpose", {read(i)}, turned, attribute("perm", order));
+    const std::size_t other = values_.size() - 1;
+    add("MatMul", {read(i), read(other)}, out);
+  }
+
+  void normalise() {
+    const std::size_t i = pick();
+    const List in = values_[i].shape;
+    std::vector<std::string> inputs{read(i), constant({in.back()})};
+    if (choose(2) == 1) inputs.push_back(constant({in.back()}));
+    add("LayerNormalization", inputs, in, attribute("axis", -1), attribute("epsilon", 0.1f));
+  }
+
+  void pad() {
+    const std::size_t i = pick();
+    List out = values_[i].shape, pads(2 * out.size(), 0);
+    const std::size_t axis = choose(out.size());
+    pads[axis] = 1;
+    pads[out.size() + axis] = static_cast<std::int64_t>(choose(2));
+    out[axis] += pads[axis] + pads[out.size() + axis];
+    if (choose(2) == 1) return add("Pad", {read(i), whole(pads), number(0.75f)}, out);
+    add("Pad", {read(i), whole(pads)}, out, attribute("mode", std::string("edge")));
+  }
+
+  void slice() {
+    const std::size_t i = pick();
+    List out = values_[i].shape;
+    const std::size_t axis = choose(out.size());
+    if (out[axis] < 3) return;
+    const std::int64_t step = choose(2) == 1 ? 2 : 1;
+    const std::string v = read(i);
+    out[axis] = (out[axis] - 1 + step - 1) / step;
+    add("Slice", {v, whole({1}), whole({1000}), whole({static_cast<std::int64_t>(axis)}), whole({step})}, out);
+  }
+
+  /// Two uneven parts of which both are used.
+  void split() {
+    const std::size_t i = pick();
+    const List in = values_[i].shape;
+    const std::size_t axis = choose(in.size());
+    if (in[axis] < 3) return;
+    List first = in, second = in;
+    first[axis] = 1;
+    second[axis] = in[axis] - 1;
+    const std::string a = "v" + std::to_string(values_.size()), b = "v" + std::to_string(values_.size() + 1);
+    b_.node("Split", {read(i), whole({1, in[axis] - 1})}, {a, b}, attribute("axis", static_cast<std::int64_t>(axis)));
+    values_.push_back({a, first, 0});
+    values_.push_back({b, second, 0});
+  }
+
+  void gather() {
+    const std::size_t i = pick();
+    List out = values_[i].shape;
+    const std::size_t axis = choose(out.size());
+    const std::string v = read(i);
+    const std::string rows = whole({out[axis] - 1, 0, -1});
+    out[axis] = 3;
+    add("Gather", {v, rows}, out, attribute("axis", static_cast<std::int64_t>(axis)));
+  }
+
   void reduce() {
     const std::size_t i = pick();
     const List in = values_[i].shape;
     if (choose(2) == 1)
-      return add("Softmax", {read(i)}, in, attribute("axis", static_cast<std::int64_t>(choose(in.size()))));
-    const std::string axes = "c" + std::to_string(constants_++);
+      return add(choose(4) == 1 ? "LogSoftmax" : "Softmax", {read(i)}, in,
+                 attribute("axis", static_cast<std::int64_t>(choose(in.size()))));
+    constexpr std::array<const char*, 4> kOps{"ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare"};
     const std::size_t axis = choose(in.size());
-    b_.integers(axes, {static_cast<std::int64_t>(axis)});
+    const std::string op = kOps[choose(kOps.size())];
     List out = in;
     out[axis] = 1;
-    add("ReduceMean", {read(i), axes}, out);
+    add(op, {read(i), whole({static_cast<std::int64_t>(axis)})}, out);
   }
 
   const std::vector<std::uint8_t>& decisions_;
@@ -213,5 +323,12 @@ class Generator {
 }  // namespace
 
 ModelBuilder random_model(const std::vector<std::uint8_t>& decisions) { return Generator(decisions).run(); }
+
+ModelBuilder random_model(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::uint8_t> decisions(40 + random() % 80);
+  for (std::uint8_t& decision : decisions) decision = static_cast<std::uint8_t>(random());
+  return random_model(decisions);
+}
 
 }  // namespace temper::graph::testing

@@ -8,9 +8,11 @@
 
 namespace temper::graph::testing {
 
-/// Convolutions, products, pooling, activations, residual branches, squeeze-excite, concatenations, transposes, … over
-/// a batch of 3 with odd channel counts. Nodes are added until the decisions run out; every value that nothing reads is
-/// an output, and some that are read.
+/// Convolutions, products, pooling, normalisation, activations, branches that join, squeeze-excite, concatenations,
+/// splits, transposes, … over a batch of 3 with odd channel counts. Nodes are added until the decisions run out; every
+/// value that nothing reads is an output, and some that are read.
 ModelBuilder random_model(const std::vector<std::uint8_t>& decisions);
+/// 40 to 119 random decisions.
+ModelBuilder random_model(std::uint64_t seed);
 
 }  // namespace temper::graph::testing
