@@ -35,6 +35,8 @@ class Tuning : public Programs {
     try {
       store::open_sqlite(file(db), store::OpenMode::ReadOnly)->for_each([&](const record::Record& r) {
         if (r.measurement.failure == record::FailureKind::InvalidSchedule) return;
+        // A default without a trustworthy time is no result yet: it is measured again.
+        if (r.strategy == "default" && r.measurement.failure == record::FailureKind::Unstable) return;
         EXPECT_TRUE(result.emplace(r.candidate.text(), r.created_unix_ms).second)
             << "stored twice: " << r.candidate.text();
       });

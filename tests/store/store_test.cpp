@@ -115,6 +115,32 @@ TEST_P(StoreTest, ABetterMeasurementOfTheSameCandidateReplacesItWhenAsked) {
   EXPECT_THAT(tiles(store->best(matmul(1), "zen4", 9)), ElementsAre(2, 1));
 }
 
+TEST_P(StoreTest, AnUnstableTimeGivesWayToAnyFreshMeasurement) {
+  const auto store = open();
+  store->append(std::vector{failed(matmul(1), 1, FailureKind::Unstable, "stands alone")});
+  EXPECT_EQ(store->append(std::vector{measured(matmul(1), 1, 1e-3)}, OnConflict::Keep), (Appended{0, 0, 1}));
+  EXPECT_EQ(store->append(std::vector{measured(matmul(1), 1, 2e-3)}), (Appended{0, 1, 0}));
+  EXPECT_EQ(store->append(std::vector{measured(matmul(1), 1, 3e-3)}), (Appended{0, 0, 1}));
+  EXPECT_EQ(store->all(matmul(1), "zen4").at(0).measurement.min_seconds, 2e-3);
+}
+
+TEST_P(StoreTest, TheDefaultKeepsItsTraceToo) {
+  SqliteOptions options;
+  options.traces_per_task = 2;
+  const auto store = open(options);
+  Record untuned = measured(matmul(1), 9, 9e-3);
+  untuned.strategy = "default";
+  untuned.trace = "trace of the default";
+  store->append(std::vector{untuned});
+  for (int tile = 8; tile > 0; --tile) {
+    Record r = measured(matmul(1), tile, tile * 1e-3);
+    r.trace = "trace";
+    store->append(std::vector{r});
+  }
+  EXPECT_EQ(store->best(matmul(1), "zen4", 9).at(8).trace, "trace of the default");
+  EXPECT_EQ(store->best(matmul(1), "zen4", 9).at(7).trace, std::nullopt);
+}
+
 TEST_P(StoreTest, OnlyTheBestFewKeepTheirTrace) {
   SqliteOptions options;
   options.traces_per_task = 2;

@@ -291,6 +291,35 @@ TEST_F(TuneTest, ADefaultWithoutATrustworthyTimeGetsOneInTheRace) {
   EXPECT_FALSE(task.default_kept);
 }
 
+TEST_F(TuneTest, ADefaultWithoutATrustworthyTimeIsMeasuredAgainWhenTakenUp) {
+  // Killed before the race: what is stored of the default is that its time was unstable.
+  record::Record unstable;
+  unstable.task = task_.key;
+  unstable.target = target::fingerprint(sample_target());
+  unstable.definition_hash = task_.definition_hash;
+  unstable.temper_version = version();
+  unstable.strategy = kDefaultOrigin;
+  unstable.candidate = {"tiled", {{"m", 1}, {"n", 1}, {"k", 1}, {"bad", 0}}};
+  unstable.measurement.failure = FailureKind::Unstable;
+  record::Record other = unstable;
+  other.strategy = "random";
+  other.candidate = {"tiled", {{"m", 2}, {"n", 1}, {"k", 1}, {"bad", 0}}};
+  store_->append(std::vector{unstable, other});
+  Options one = options();
+  one.trials = 1;
+  const TaskReport report = run(one).tasks.front();
+  EXPECT_EQ(hardware_->measured, std::vector<std::string>{unstable.candidate.text()});
+  EXPECT_GT(report.default_seconds, 0);
+  EXPECT_EQ(report.resumed, 1) << "the other one stays what it is";
+  const std::vector<record::Record> records = stored();
+  ASSERT_EQ(records.size(), 2U);
+  for (const record::Record& record : records) {
+    if (record.candidate != unstable.candidate) continue;
+    EXPECT_TRUE(record.measurement.ok());
+    EXPECT_TRUE(store_->record(record.id).trace) << "the default can be replayed";
+  }
+}
+
 TEST_F(TuneTest, RecordsOfAnotherVersionAreProposedButMeasuredAgain) {
   record::Record old;
   old.task = task_.key;

@@ -37,7 +37,8 @@ inline constexpr std::string_view kAddTask = "INSERT INTO tasks(key, op) VALUES(
 inline constexpr std::string_view kFindTarget = "SELECT id FROM targets WHERE fingerprint = ?";
 inline constexpr std::string_view kAddTarget = "INSERT INTO targets(fingerprint) VALUES(?)";
 inline constexpr std::string_view kFindRecord =
-    "SELECT id, definition, schema, temper_version FROM records WHERE task_id = ? AND target_id = ? AND candidate = ?";
+    "SELECT id, definition, schema, temper_version, failure FROM records WHERE task_id = ? AND target_id = ? AND "
+    "candidate = ?";
 inline constexpr std::string_view kAddRecord =
     "INSERT INTO records(task_id, target_id, candidate, definition, schema, temper_version, failure, reason, "
     "min_seconds,"
@@ -46,11 +47,14 @@ inline constexpr std::string_view kAddRecord =
 inline constexpr std::string_view kDeleteRecord = "DELETE FROM records WHERE id = ?";
 inline constexpr std::string_view kAddTrace = "INSERT INTO traces(record_id, trace) VALUES(?, ?)";
 inline constexpr std::string_view kDeleteTrace = "DELETE FROM traces WHERE record_id = ?";
+// The default schedule's record keeps its trace too: gains are told against it.
 inline constexpr std::string_view kPruneTraces =
     "DELETE FROM traces WHERE record_id IN (SELECT x.record_id FROM traces x JOIN records r ON r.id = x.record_id"
     "  WHERE r.task_id = ?1 AND r.target_id = ?2)"
     " AND record_id NOT IN (SELECT id FROM records WHERE task_id = ?1 AND target_id = ?2 AND failure = 'none'"
-    "  ORDER BY min_seconds, id LIMIT ?3)";
+    "  ORDER BY min_seconds, id LIMIT ?3)"
+    " AND record_id NOT IN (SELECT id FROM records WHERE task_id = ?1 AND target_id = ?2 AND failure = 'none'"
+    "  AND strategy = 'default')";
 
 #undef TEMPER_RECORD_COLUMNS
 #undef TEMPER_RECORD_TABLES

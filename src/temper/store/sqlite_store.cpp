@@ -210,7 +210,9 @@ class SqliteStore final : public Store {
       if (find.bind(1, task).bind(2, target).bind(3, std::string_view(candidate)).step()) {
         const bool same_program = std::bit_cast<std::uint64_t>(find.integer(1)) == r.definition_hash &&
                                   find.integer(2) == r.schema && find.text(3) == r.temper_version;
-        const bool stays = on_conflict == OnConflict::Keep || (on_conflict == OnConflict::ReplaceStale && same_program);
+        const bool has_result = find.text(4) != to_string(record::FailureKind::Unstable);
+        const bool stays =
+            on_conflict == OnConflict::Keep || (on_conflict == OnConflict::ReplaceStale && same_program && has_result);
         if (stays) return Outcome::Kept;
         replaced = find.integer(0);
       }

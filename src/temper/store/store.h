@@ -31,8 +31,9 @@ struct Appended {
 
 /// What to do with a record whose (task, target, candidate) is stored already.
 enum class OnConflict {
-  /// The stored one gives way when it describes another program: its definition hash, schema or Temper version differs.
-  /// Otherwise it stays. For fresh measurements.
+  /// The stored one gives way when it describes another program: its definition hash, schema or Temper version differs;
+  /// and when its time was unstable, which says more of the machine than of the candidate. Otherwise it stays. For
+  /// fresh measurements.
   ReplaceStale,
   /// The stored one always stays. For imports, whose age is unknown.
   Keep,
@@ -87,8 +88,8 @@ class Store {
   virtual std::string location() const = 0;
 
   /// Adds all records in one transaction: all of them or, on an error, none. Afterwards only the best few records of
-  /// each task and target still have their trace. The ids of `records` are ignored. Throws what `check_storable`
-  /// throws.
+  /// each task and target, and the one of the default schedule (its strategy is "default"), still have their trace. The
+  /// ids of `records` are ignored. Throws what `check_storable` throws.
   virtual Appended append(std::span<const Record> records, OnConflict on_conflict = OnConflict::ReplaceStale) = 0;
 
   /// Up to `count` valid records of exactly this task and target, fastest minimum first, with their traces.

@@ -39,9 +39,9 @@ std::vector<record::Record> usable(const store::Store& store, const Task& task, 
     if (matches) untuned = std::move(record);
   }
   if (!untuned) return records;
+  untuned = store.record(untuned->id);  // with its trace
   std::vector<record::Record> result;
   for (record::Record& record : records) {
-    if (record.candidate == untuned->candidate) untuned = record;  // with its trace
     if (!is_current(record) || beats(record.measurement, untuned->measurement)) result.push_back(std::move(record));
   }
   const auto first_old = std::ranges::find_if(result, [](const record::Record& r) { return !is_current(r); });

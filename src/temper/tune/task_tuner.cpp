@@ -85,6 +85,8 @@ void TaskTuner::resume() {
     try {
       const search::Candidate candidate = search::from_record(*space_, record.candidate);
       if (at_.contains(candidate)) continue;
+      // Every gain is told against the default: without a time that can be trusted it is measured anew.
+      if (candidate == *default_ && record.measurement.failure == FailureKind::Unstable) continue;
       at_.emplace(candidate, entries_.size());
       entries_.push_back({candidate, record.measurement, record.strategy, record.seed, {}, false});
       told.push_back({candidate, record.measurement.ok(), record.measurement.min_seconds});
@@ -327,11 +329,12 @@ void TaskTuner::commit() {
   scorer_->tell(told);
   forget_artifacts();
   if (session_->options->store != nullptr) {
-    const std::vector<std::size_t> best = finalists();
+    std::vector<std::size_t> kept = finalists();
+    if (const std::optional<std::size_t> entry = default_entry()) kept.push_back(*entry);
     std::vector<record::Record> records;
     for (const std::size_t i : uncommitted_) {
       records.push_back(to_record(entries_[i]));
-      if (std::ranges::find(best, i) != best.end()) records.back().trace = trace_of(entries_[i]);
+      if (std::ranges::find(kept, i) != kept.end()) records.back().trace = trace_of(entries_[i]);
     }
     session_->options->store->append(records);
   }
