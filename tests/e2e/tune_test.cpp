@@ -2,6 +2,9 @@
 // alone.
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <set>
@@ -65,6 +68,25 @@ class Tuning : public Programs {
   }
 };
 
+/// Whatever loses its parent while this lives becomes a child of this process, so that none can hide.
+class Orphanage {
+ public:
+  Orphanage() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  Orphanage(const Orphanage&) = delete;
+  Orphanage& operator=(const Orphanage&) = delete;
+  ~Orphanage() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
+  static void expect_empty() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    std::vector<pid_t> left = children_of(getpid());
+    while (!left.empty() && std::chrono::steady_clock::now() < end) {
+      for (const pid_t pid : left) waitpid(pid, nullptr, WNOHANG);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      left = children_of(getpid());
+    }
+    EXPECT_THAT(left, ::testing::IsEmpty()) << "processes outlive the tuner";
+  }
+};
+
 TEST_F(Tuning, EndsWithAReportAndResumesWithoutMeasuringTwice) {
   std::vector<std::string> command = {"tune", "--op", kSpec, "--trials", "12", "--seed", "1"};
   const nlohmann::json first = tune_calmly(command, "tmp.db");
@@ -125,16 +147,17 @@ TEST_F(Tuning, InterruptKeepsEverythingMeasured) {
 
 TEST_F(Tuning, KilledAtAnyMomentAndTakenUpAgain) {
   RandomStream random(20);
+  const Orphanage orphanage;
   std::map<std::string, std::int64_t> known;
   for (int kill = 0; kill < 20; ++kill) {
     Running tuner(kBin / "temper", {"tune", "--op", kSpec, "--trials", "100000", "--db", "tmp.db"}, folder());
     // The last one is killed when something is stored for sure.
     if (kill == 19) wait_for_records("tmp.db", known.size() + 1);
     std::this_thread::sleep_for(std::chrono::milliseconds(random.uniform_int(0, 400)));
-    const std::vector<pid_t> workers = children_of(tuner.pid());
+    for (const auto& [candidate, when] : measured("tmp.db")) known.emplace(candidate, when);
     tuner.signal(SIGKILL);
     EXPECT_EQ(tuner.wait().signal, SIGKILL);
-    expect_all_gone(workers);
+    Orphanage::expect_empty();
     // The database opens, and what was in it is in it, as it was: nothing is lost and nothing was measured again.
     const std::map<std::string, std::int64_t> now = measured("tmp.db");
     for (const auto& [candidate, when] : known) {
@@ -147,7 +170,7 @@ TEST_F(Tuning, KilledAtAnyMomentAndTakenUpAgain) {
   EXPECT_FALSE(known.empty());
   const nlohmann::json resumed = json({"tune", "--op", kSpec, "--trials", "4", "--db", "tmp.db"});
   EXPECT_GE(resumed["tasks"][0]["resumed"], known.size());
-  EXPECT_EQ(measured("tmp.db").size(), known.size() + 4);
+  EXPECT_EQ(measured("tmp.db").size(), known.size() + 4) << "every trial was of a candidate that was not there";
 }
 
 TEST_F(Tuning, TwoTunersOnOneFile) {
