@@ -1,6 +1,7 @@
 // Random graphs of the supported operators, from the file to generated code by default schedules: every step and every
 // output equals ONNX Runtime. TEMPER_FUZZ_GRAPHS sets how many, TEMPER_FUZZ_GRAPH_SEED where to start; one seed alone
-// reproduces its graph.
+// reproduces its graph. ONNX Runtime's Sigmoid is right to 6e-8 of 1, not of the result: a graph whose every input of
+// one is below -10 differs by more than 1e-4 of what is left (seed 91).
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -47,7 +48,7 @@ TEST_F(RandomGraphs, EqualOnnxRuntime) {
   if (!can_run_generated_code()) GTEST_SKIP() << "code is generated for AVX2 and FMA";
   const fs::path venv = fs::path(TEMPER_SOURCE_DIR) / "build" / "venv";
   if (!fs::exists(venv / "bin" / "python3")) GTEST_SKIP() << "no ONNX Runtime: scripts/fetch_peers.sh installs it";
-  const std::uint64_t graphs = from_environment("TEMPER_FUZZ_GRAPHS", 20),
+  const std::uint64_t graphs = from_environment("TEMPER_FUZZ_GRAPHS", 40),
                       first = from_environment("TEMPER_FUZZ_GRAPH_SEED", 1);
   const std::vector<std::string> environment{"TEMPER_PEERS_VENV=" + venv.string(), "TEMPER_TUNE=off"};
   Coverage coverage;
@@ -75,11 +76,11 @@ TEST_F(RandomGraphs, EqualOnnxRuntime) {
             << coverage.steps << " steps, " << coverage.compared << " compared; " << coverage.with_branches
             << " graphs with branches, " << coverage.with_odd_channels << " with odd channels, "
             << coverage.several_outputs << " with several outputs\n";
-  if (graphs < 20) return;
+  if (graphs < 40) return;
   EXPECT_GE(coverage.operators.size(), 30U) << ::testing::PrintToString(coverage.operators);
-  EXPECT_GE(coverage.with_branches, 15);
-  EXPECT_GE(coverage.with_odd_channels, 10);
-  EXPECT_GE(coverage.several_outputs, 10);
+  EXPECT_GE(coverage.with_branches, 30);
+  EXPECT_GE(coverage.with_odd_channels, 20);
+  EXPECT_GE(coverage.several_outputs, 30);
   EXPECT_GE(coverage.compared * 10, coverage.steps * 9) << "nearly every step is a value of the model";
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "temper/search/enumeration.h"
 #include "temper/support/error.h"
@@ -28,6 +29,50 @@ void Knobs::require(const std::string& name, std::vector<std::string> knobs,
                     std::function<bool(std::span<const std::int64_t>)> holds) {
   if (design_ != nullptr) design_->constraints.push_back({name, std::move(knobs), std::move(holds)});
 }
+
+namespace {
+
+/// The first constraint that the values at `choice` break.
+const search::Constraint* broken_constraint(const search::Design& design, const std::vector<std::int32_t>& choice) {
+  for (const search::Constraint& constraint : design.constraints) {
+    std::vector<std::int64_t> arguments;
+    for (const std::string& name : constraint.knobs) {
+      for (std::size_t i = 0; i < design.knobs.size(); ++i) {
+        if (design.knobs[i].name == name)
+          arguments.push_back(design.knobs[i].values[static_cast<std::size_t>(choice[i])]);
+      }
+    }
+    if (!constraint.holds(arguments)) return &constraint;
+  }
+  return nullptr;
+}
+
+/// The default values, moved until every constraint holds; nothing, and the reason added to `why`, when none is left.
+std::optional<std::vector<std::int32_t>> shrink_to_valid(const search::Design& design,
+                                                         const std::vector<std::int64_t>& defaults, std::string& why) {
+  std::vector<std::int32_t> choice;
+  for (std::size_t i = 0; i < design.knobs.size(); ++i) {
+    const auto& values = design.knobs[i].values;
+    choice.push_back(static_cast<std::int32_t>(std::find(values.begin(), values.end(), defaults[i]) - values.begin()));
+  }
+  // Walk broken constraints towards smaller values of their knobs, widest first: defaults are tiles, and tiles shrink.
+  while (const search::Constraint* constraint = broken_constraint(design, choice)) {
+    std::size_t widest = design.knobs.size();
+    for (std::size_t i = 0; i < design.knobs.size(); ++i) {
+      const bool involved = std::find(constraint->knobs.begin(), constraint->knobs.end(), design.knobs[i].name) !=
+                            constraint->knobs.end();
+      if (involved && choice[i] > 0 && (widest == design.knobs.size() || choice[i] > choice[widest])) widest = i;
+    }
+    if (widest == design.knobs.size()) {
+      why += "; " + design.name + ": '" + constraint->name + "' cannot hold";
+      return std::nullopt;
+    }
+    --choice[widest];
+  }
+  return choice;
+}
+
+}  // namespace
 
 ScheduleSpace::ScheduleSpace(ir::Compute compute, target::Target target, std::span<const Template> templates)
     : compute_(std::move(compute)), target_(std::move(target)) {
@@ -70,42 +115,13 @@ schedule::Schedule ScheduleSpace::materialise(const search::Candidate& candidate
 }
 
 search::Candidate ScheduleSpace::default_candidate() const {
-  const search::Design& design = designs_.front();
-  std::vector<std::int32_t> choice;
-  for (std::size_t i = 0; i < design.knobs.size(); ++i) {
-    const auto& values = design.knobs[i].values;
-    choice.push_back(
-        static_cast<std::int32_t>(std::find(values.begin(), values.end(), defaults_.front()[i]) - values.begin()));
+  std::string broken;
+  for (std::size_t design = 0; design < designs_.size(); ++design) {
+    if (auto choice = shrink_to_valid(designs_[design], defaults_[design], broken))
+      return {static_cast<std::int32_t>(design), std::move(*choice)};
   }
-  const auto broken = [&](const std::vector<std::int32_t>& at) -> const search::Constraint* {
-    for (const search::Constraint& constraint : design.constraints) {
-      std::vector<std::int64_t> arguments;
-      for (const std::string& name : constraint.knobs) {
-        for (std::size_t i = 0; i < design.knobs.size(); ++i) {
-          if (design.knobs[i].name == name)
-            arguments.push_back(design.knobs[i].values[static_cast<std::size_t>(at[i])]);
-        }
-      }
-      if (!constraint.holds(arguments)) return &constraint;
-    }
-    return nullptr;
-  };
-  // Walk broken constraints towards smaller values of their knobs, widest first: defaults are tiles, and tiles shrink.
-  while (const search::Constraint* constraint = broken(choice)) {
-    std::size_t widest = design.knobs.size();
-    for (std::size_t i = 0; i < design.knobs.size(); ++i) {
-      const bool involved = std::find(constraint->knobs.begin(), constraint->knobs.end(), design.knobs[i].name) !=
-                            constraint->knobs.end();
-      if (involved && choice[i] > 0 && (widest == design.knobs.size() || choice[i] > choice[widest])) widest = i;
-    }
-    if (widest == design.knobs.size()) {
-      throw Error(ErrorCode::Unsupported,
-                  "the design has no valid default: constraint '" + constraint->name + "' cannot hold",
-                  "design " + design.name);
-    }
-    --choice[widest];
-  }
-  return {0, std::move(choice)};
+  throw Error(ErrorCode::Unsupported, "no design has a valid default" + broken,
+              "output " + compute_.outputs.front()->name);
 }
 
 }  // namespace temper::space

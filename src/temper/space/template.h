@@ -70,7 +70,8 @@ class ScheduleSpace : public search::Space {
   const target::Target& target() const { return target_; }
   /// The schedule of a candidate. Throws ScheduleError when a primitive refuses.
   schedule::Schedule materialise(const search::Candidate& candidate) const;
-  /// The untuned choice: the most specific design with its default knobs, moved to the nearest valid candidate.
+  /// The untuned choice: the most specific design whose default knobs can be moved to a valid candidate, there.
+  /// Throws Error{Unsupported} when no design has one.
   search::Candidate default_candidate() const;
 
  private:

@@ -1,0 +1,110 @@
+// Every definition has a default schedule, whatever its sizes: it can be materialised, built and verified.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "temper/nest/build.h"
+#include "temper/ops/spec.h"
+#include "temper/space/template.h"
+#include "temper/support/error.h"
+
+namespace temper::space {
+namespace {
+
+target::Target avx2() {
+  target::Target target;
+  target.vector_bytes = 32;
+  target.vector_registers = 16;
+  return target;
+}
+target::Target avx512() {
+  target::Target target;
+  target.vector_bytes = 64;
+  target.vector_registers = 32;
+  return target;
+}
+
+/// The design of the default, which is built and verified on the way; or what went wrong.
+std::string default_design(const std::string& spec, const target::Target& target) {
+  try {
+    const ScheduleSpace space(ops::parse_spec(spec).compute, target);
+    const search::Candidate candidate = space.default_candidate();
+    const schedule::Schedule schedule = space.materialise(candidate);
+    nest::verify(nest::build(schedule), schedule);
+    return space.designs()[static_cast<std::size_t>(candidate.design)].name;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+const std::vector<std::string> kDesigns{"channels", "pixels", "window", "rows", "generic"};
+
+void expect_default(const std::string& spec) {
+  for (const target::Target& target : {avx2(), avx512()})
+    EXPECT_THAT(kDesigns, ::testing::Contains(default_design(spec, target))) << spec;
+}
+
+TEST(Defaults, MatmulOfEverySize) {
+  for (const int m : {1, 2, 7, 13, 64})
+    for (const int n : {1, 3, 5, 8, 17, 96})
+      for (const int k : {1, 2, 3, 31})
+        expect_default("matmul(m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k) +
+                       ",epilogue=bias+relu)");
+}
+
+TEST(Defaults, ConvolutionsWithGroupsOfEverySize) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    for (const int groups : {1, 2, 3, 4}) {
+      for (const int in : {1, 2, 3, 8}) {
+        for (const int out : {1, 2, 3, 4, 5, 6, 8, 12}) {
+          expect_default("conv2d(n=3,ic=" + std::to_string(groups * in) +
+                         ",h=6,w=5,oc=" + std::to_string(groups * out) +
+                         ",kh=3,kw=3,pad=1,groups=" + std::to_string(groups) + ",layout=" + layout + ")");
+        }
+      }
+    }
+  }
+}
+
+TEST(Defaults, WindowsOfEveryKind) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    for (const char* window : {"kh=1,kw=1", "kh=1,kw=1,stride=2", "kh=3,kw=3,stride=2,pad=1", "kh=3,kw=1,pad=1:0",
+                               "kh=2,kw=5,dilation=2,pad=4", "kh=7,kw=7,stride=2,pad=3"}) {
+      for (const char* channels : {"ic=1,oc=1", "ic=3,oc=7", "ic=5,oc=5,groups=5", "ic=16,oc=33"}) {
+        expect_default(std::string("conv2d(n=1,h=9,w=13,") + channels + "," + window + ",layout=" + layout + ")");
+      }
+    }
+  }
+}
+
+TEST(Defaults, RowsOfEverySize) {
+  for (const int rows : {1, 3, 64})
+    for (const int columns : {1, 2, 7, 16, 100, 1000})
+      for (const char* op : {"softmax", "layernorm"})
+        expect_default(std::string(op) + "(rows=" + std::to_string(rows) + ",cols=" + std::to_string(columns) + ")");
+}
+
+// A group of three channels holds no vector, so the design that puts channels into vectors has no valid candidate.
+TEST(Defaults, ADesignWithoutCandidatesIsPassedOver) {
+  const std::string groups = ",h=6,w=5,kh=3,kw=3,pad=1,groups=3,layout=nhwc)";
+  EXPECT_EQ(default_design("conv2d(n=3,ic=9,oc=24" + groups, avx2()), "channels");
+  EXPECT_NE(default_design("conv2d(n=3,ic=9,oc=9" + groups, avx2()), "channels");
+}
+
+TEST(Defaults, WithoutAnyDesignTheReasonsAreNamed) {
+  const std::vector<Template> templates{{"never", [](const ir::Compute&, const target::Target&) { return true; },
+                                         [](schedule::Schedule&, Knobs& knobs, const target::Target&) {
+                                           knobs.choice("tile", {2, 4}, 4);
+                                           knobs.require("odd tiles", {"tile"}, [](auto v) { return v[0] % 2 == 1; });
+                                         }}};
+  const ScheduleSpace space(ops::parse_spec("matmul(m=4,n=4,k=4)").compute, avx2(), templates);
+  try {
+    (void)space.default_candidate();
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("no design has a valid default; never: 'odd tiles' cannot hold"));
+    EXPECT_EQ(error.code(), ErrorCode::Unsupported);
+  }
+}
+
+}  // namespace
+}  // namespace temper::space
