@@ -164,6 +164,32 @@ TEST(Affine, DivisionsOfOneStrideSimplify) {
   EXPECT_EQ(vars.size(), 4U) << "an equal division is the same variable";
 }
 
+TEST(Affine, RejoiningKeepsTheValue) {
+  RandomStream random(31);
+  int joined = 0;
+  for (int round = 0; round < 500; ++round) {
+    Space space = random_space(random);
+    const Pair a = random_form(space, random, 2), other = random_form(space, random, 1);
+    const std::int64_t d = random.uniform_int(2, 7), c = random.uniform_int(-3, 3);
+    const Affine apart = space.vars.floor_div(a.form, d) * (c * d) + space.vars.mod(a.form, d) * c + other.form;
+    const Affine whole = space.vars.rejoin(apart);
+    joined += whole == apart ? 0 : 1;
+    for_each_point(space, [&](const Point& point) {
+      EXPECT_EQ(evaluate(whole, space, point), c * a.value(point) + other.value(point)) << print(apart, space.vars);
+    });
+  }
+  EXPECT_GT(joined, 100);
+}
+
+TEST(Affine, RejoiningTakesSeveralSteps) {
+  VarSpace vars;
+  const Affine f = Affine::of(vars.add("f", {0, 209}));  // 6 x 5 x 7, taken apart twice
+  const Affine outer = vars.floor_div(f, 7), inner = vars.mod(f, 7);
+  EXPECT_EQ(vars.rejoin(vars.floor_div(outer, 5) * 35 + vars.mod(outer, 5) * 7 + inner), f);
+  const Affine another_stride = vars.floor_div(f, 7) * 8 + inner;
+  EXPECT_EQ(vars.rejoin(another_stride), another_stride);
+}
+
 TEST(Affine, Text) {
   VarSpace vars;
   const Var a = vars.add("a", {0, 9}), b = vars.add("b", {0, 9});

@@ -310,6 +310,50 @@ rfactor C k 4)",
   });
 }
 
+TEST(Primitives, FuseAxes) {
+  check({
+      {R"(fuse_axes A i0 i1)", R"(Placeholder: the stage is an input, it is not computed
+  at: stage A)"},
+      {R"(fuse_axes C m z)", R"(UnknownAxis: 'z' is no axis
+  at: stage C)"},
+      {R"(split H m 2 peel
+fuse_axes H m.0 m.1)",
+       R"(UnknownAxis: 'm.0' is no axis
+  at: stage H)"},
+      {R"(fuse_axes C n k)", R"(MixedReduce: a reduce axis cannot be fused with a spatial one
+  at: stage C)"},
+      {R"(fuse_axes C n m)", R"(NotAdjacent: 'm' does not follow 'n'
+  at: stage C
+  hint: axes are fused in the order of the definition)"},
+      {R"(unroll C n
+fuse_axes C m n)",
+       R"(AlreadyScheduled: fuse_axes needs untouched loops and no layout
+  at: stage C
+  hint: call it before the stage's other primitives)"},
+      {R"(set_layout C n/1%0+0,m/1%0+0
+fuse_axes C m n)",
+       R"(AlreadyScheduled: fuse_axes needs untouched loops and no layout
+  at: stage C
+  hint: call it before the stage's other primitives)"},
+  });
+  Schedule named(
+      ir::parse_compute("placeholder A[i: 4]: f32\nstage C[a: 2, b: 2, a_b: 4]: f32\n  body A[a_b]\noutput C\n"));
+  try {
+    named.fuse_axes("C", "a", "b");
+    FAIL() << "accepted";
+  } catch (const ScheduleError& error) {
+    EXPECT_STREQ(error.what(), "DuplicateAxis: there is already an axis 'a_b'\n  at: stage C");
+  }
+}
+
+// A stage that others are computed in keeps its loops.
+TEST(Primitives, RewritingAStageThatOthersAreComputedIn) {
+  for (const char* primitive : {"cache_write C", "rfactor C k 4", "fuse_axes C m n"}) {
+    const std::string text = refusal(std::string("cache_read A C\ncompute_at A_cache C k\n") + primitive);
+    EXPECT_EQ(text.substr(0, 16), "AlreadyScheduled") << primitive << ": " << text;
+  }
+}
+
 TEST(Primitives, SetLayout) {
   check({
       {R"(set_layout E m/1%0+0,n/1%0+0)", R"(OutputStage: an output keeps the caller's layout

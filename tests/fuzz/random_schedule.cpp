@@ -24,6 +24,7 @@ class Generator {
       : s_(compute), random_(random), refused_(refused) {}
 
   Schedule generate() {
+    fuse_axes();
     if (random_.chance(0.4) && register_tile()) return std::move(s_);
     add_stages();
     // Consumers first, so that a producer finds the loops of its consumer in their final shape.
@@ -70,6 +71,18 @@ class Generator {
       if (std::find(reads.begin(), reads.end(), stage) != reads.end()) out.push_back(c);
     }
     return out;
+  }
+
+  /// Makes neighbouring axes of some definitions one.
+  void fuse_axes() {
+    for (int stage : computed()) {
+      if (!random_.chance(0.15)) continue;
+      const ir::StagePtr definition = s_[stage].definition;
+      const auto& axes = definition->is_reduction() && random_.chance(0.3) ? definition->reduce_axes : definition->axes;
+      if (axes.size() < 2) continue;
+      const auto at = static_cast<std::size_t>(number(0, static_cast<std::int64_t>(axes.size()) - 2));
+      attempt([&] { s_.fuse_axes(name(stage), axes[at].name(), axes[at + 1].name()); });
+    }
   }
 
   /// A reduction in a register tile inside the loops of the stage that stores it, as templates do it. Returns false

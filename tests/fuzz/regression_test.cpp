@@ -241,6 +241,29 @@ stage out[i: 5, j: 19]: f32
 output out
 )";
 
+constexpr const char* kBatched = R"(placeholder A[b: 3, m: 5, k: 11]: f32
+constant B[k: 11, n: 19]: f32
+stage C[b: 3, m: 5, n: 19]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [k: 11]
+  body A[b, m, k] * B[k, n]
+stage E[b: 3, m: 5, n: 19]: f32
+  body max(C[b, m, n], 0.0)
+output E
+)";
+
+// Fused axes of producer and consumer are tiled as one axis: boxes on it are exact, so the tile stays in registers.
+TEST(Regression, FusedAxesAreTiledInRegisters) {
+  EXPECT_EQ(outcome(kBatched,
+                    "fuse_axes C b m\nfuse_axes E b m\nsplit E b_m 4 peel\nsplit E n 8 mask\n"
+                    "reorder E b_m.0,n.0,b_m.1,n.1\nvectorize E n.1\nunroll E b_m.1\ncompute_at C E n.0\n"
+                    "set_scope C register\nsplit C n 8 mask\nreorder C k,b_m,n.0,n.1\nvectorize C n.1\n"
+                    "unroll C b_m\nunroll C n.0"),
+            "equal");
+  EXPECT_EQ(outcome(kBatched, "fuse_axes E b m\nfuse_axes E b_m n\nsplit E b_m_n 16 mask\nvectorize E b_m_n.1"),
+            "equal");
+}
+
 // Softmax as rows: the shared exponential is stored at the row and computed once.
 TEST(Regression, SharedStageStoredAtTheRow) {
   EXPECT_EQ(outcome(kRows,

@@ -121,6 +121,22 @@ TEST(Lower, LanePartialsBecomeAHorizontalSum) {
   EXPECT_EQ(ops[Op::Gather], 2) << "B's column, for the whole block and for the last";
 }
 
+// What fused axes take apart is put together again in addresses: vectors run across rows, with no gather.
+TEST(Lower, FusedAxesAreContiguous) {
+  const Kernel kernel = lowered(
+      "placeholder A[i: 6, j: 20]: f32\nstage P[i: 6, j: 20]: f32\n  body A[i, j] * 2.0\n"
+      "stage E[i: 6, j: 20]: f32\n  body P[i, j] + A[i, j]\noutput E\n",
+      "fuse_axes P i j\nfuse_axes E i j\nsplit P i_j 8 peel\nvectorize P i_j.1\nsplit E i_j 8 peel\n"
+      "vectorize E i_j.1\n");
+  ASSERT_EQ(kernel.run.size(), 2U);
+  for (const Phase& phase : kernel.run) {
+    std::map<Op, int> ops = count(phase.body);
+    EXPECT_EQ(ops[Op::Gather], 0);
+    EXPECT_EQ(ops[Op::FloorDiv] + ops[Op::Mod], 0) << "no index is divided";
+    EXPECT_GT(ops[Op::Load], 0);
+  }
+}
+
 TEST(Lower, TailsAreMasked) {
   const Kernel kernel = lowered(kMatmul, "split E n 8 mask\nunroll E n.0\nvectorize E n.1");
   std::vector<const Instr*> loops = innermost_loops(kernel);

@@ -140,6 +140,33 @@ TEST(Schedule, RFactorKeepsInitAndConditions) {
   EXPECT_EQ(stage_text(s, "C"), "C\n  for m\n    for n\n      reduce k_block\n");
 }
 
+TEST(Schedule, FuseAxesRewritesTheDefinitionAndItsReaders) {
+  const Schedule s = scheduled("fuse_axes C m n");
+  const ir::Stage& fused = *s[s.stage("C")].definition;
+  EXPECT_EQ(stage_text(s, "C"), "C\n  for m_n\n    reduce k\n");
+  EXPECT_EQ(ir::print(fused.body[0]), "A[m_n // 8, k] * B[k, m_n % 8]");
+  EXPECT_EQ(ir::print(fused.where[0]), "k <= m_n // 8");
+  EXPECT_EQ(fused.axes[0].extent().value(), 80);
+  EXPECT_EQ(ir::print(s[s.stage("D")].definition->body[0]), "C[m * 8 + n] + 1.0");
+  EXPECT_EQ(ir::print(s[s.stage("E")].definition->body[0]), "max(D[m, n], C[m * 8 + n])");
+}
+
+TEST(Schedule, FuseAxesOfAnOutputAndOfAReduction) {
+  const Schedule s = scheduled("fuse_axes E m n");
+  EXPECT_EQ(ir::print(s[s.stage("E")].definition->body[0]), "max(D[m_n // 8, m_n % 8], C[m_n // 8, m_n % 8])");
+  Schedule pool(ir::parse_compute(R"(placeholder X[i: 4, j: 6]: f32
+stage S[i: 4]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [a: 3, b: 2]
+  init 1.0
+  body X[i, a * 2 + b]
+output S
+)"));
+  replay(pool, parse_trace("fuse_axes S a b"));
+  EXPECT_EQ(ir::print(pool[pool.stage("S")].definition->body[0]), "X[i, a_b // 2 * 2 + a_b % 2]");
+  EXPECT_EQ(stage_text(pool, "S"), "S\n  for i\n    reduce a_b\n");
+}
+
 // Definitions are immutable: a change upstream gives every reader a new one, whatever memory the old ones had.
 TEST(Schedule, ChangesReachReadersOfReaders) {
   std::string compute = "placeholder A[i: 4]: f32\nstage s0[i: 4]: f32\n  body A[i] * 2.0\n";
@@ -168,6 +195,7 @@ TEST(Schedule, LayoutsPrint) {
 constexpr const char* kTrace = R"(cache_read B C
 set_layout B_cache n/4%0+1,k/1%0+0,n/1%4+0
 prepared B_cache
+fuse_axes D m n
 rfactor C k 3
 cache_write C
 split E m 4x2 balance

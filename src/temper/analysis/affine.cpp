@@ -122,6 +122,28 @@ Affine VarSpace::mod(const Affine& a, std::int64_t divisor) {
   return Affine::of(derived(VarKind::Mod, std::move(rest), divisor));
 }
 
+Affine VarSpace::rejoin(Affine form) const {
+  for (std::size_t i = 0; i < form.terms.size();) {
+    const Term rest = form.terms[i];
+    const VarInfo& mod = (*this)[rest.var];
+    const auto quotient = std::find_if(form.terms.begin(), form.terms.end(), [&](const Term& term) {
+      const VarInfo& info = (*this)[term.var];
+      return mod.kind == VarKind::Mod && info.kind == VarKind::FloorDiv && info.divisor == mod.divisor &&
+             term.coefficient == rest.coefficient * mod.divisor && info.operand == mod.operand;
+    });
+    if (quotient == form.terms.end()) {
+      ++i;
+      continue;
+    }
+    const Term taken = *quotient;
+    form.add_scaled(Affine::of(taken.var), -taken.coefficient);
+    form.add_scaled(Affine::of(rest.var), -rest.coefficient);
+    form.add_scaled(mod.operand, rest.coefficient);
+    i = 0;  // what was joined may be half of another pair
+  }
+  return form;
+}
+
 Affine VarSpace::substitute(const Affine& form, const std::function<const Affine*(Var)>& value) {
   Affine out(form.constant);
   for (const Term& term : form.terms) {
@@ -181,7 +203,7 @@ std::optional<Affine> to_affine(const ir::Expr& expr, const AxisValue& value, Va
       auto b = to_affine(expr->args[1], value, vars);
       if (!b) return std::nullopt;
       switch (expr->binary) {
-        case BinaryOp::Add: return *a + *b;
+        case BinaryOp::Add: return vars.rejoin(*a + *b);
         case BinaryOp::Sub: return *a - *b;
         case BinaryOp::Mul:
           if (b->is_constant()) return *a * b->constant;

@@ -77,6 +77,8 @@ class VarSpace {
   Affine floor_div(const Affine& a, std::int64_t divisor);
   /// a - divisor * floor(a / divisor), divisor > 0.
   Affine mod(const Affine& a, std::int64_t divisor);
+  /// Puts together what a division took apart: c*d * floor(a / d) + c * mod(a, d) becomes c * a.
+  Affine rejoin(Affine form) const;
   /// Replaces variables (`value(var)` empty: keep) and simplifies derived variables again.
   Affine substitute(const Affine& form, const std::function<const Affine*(Var)>& value);
   /// Whether `form` depends on `var`, through derived variables too.

@@ -44,7 +44,7 @@ Affine Lowering::flat_offset(int storage, const std::vector<Affine>& index) {
     if (dim.modulus != 0) part = vars_.mod(part, dim.modulus);
     out.add_scaled(part, dim.stride);
   }
-  return out;
+  return vars_.rejoin(std::move(out));
 }
 
 Value Lowering::with_displacement(Value base, std::int64_t displacement) {

@@ -4,7 +4,7 @@
 // Every primitive checks its precondition, edits that data and appends itself to the trace. A primitive that fails
 // throws `ScheduleError` and leaves the schedule as it was. Primitives are grouped in one file per family:
 //   loops.cpp (split, fuse, reorder), annotations.cpp (parallel, vectorize, unroll), placement.cpp (compute_at, …),
-//   stages.cpp (cache_read, cache_write, rfactor), storage.cpp (set_layout, set_scope, prepared).
+//   stages.cpp (cache_read, cache_write, rfactor, fuse_axes), storage.cpp (set_layout, set_scope, prepared).
 // `trace.h` names them all in one table.
 #pragma once
 
@@ -201,6 +201,15 @@ class Schedule {
   /// EmptyFactor, Placeholder, DuplicateStage.
   std::string rfactor(std::string_view stage, std::string_view axis, std::int64_t factor);
 
+  /// Makes two neighbouring axes of the definition one, named `outer_inner`. Elements keep their row-major places, so
+  /// an output keeps its memory; boxes on the new axis are exact, unlike those of fused loops.
+  ///   for i in 4:                   for i_j in 12:
+  ///     for j in 3:           →       C[i_j] = f(i_j / 3, i_j % 3)
+  ///       C[i, j] = f(i, j)
+  /// Requires: untouched loops, no layout; both axes spatial or both reduce, next to each other. Returns the new loop.
+  /// Errors: Placeholder, UnknownAxis, MixedReduce, NotAdjacent, AlreadyScheduled, DuplicateAxis.
+  Loop fuse_axes(std::string_view stage, std::string_view outer, std::string_view inner);
+
   /// Stores the elements in this order; a bijection from indices to storage, up to padding. Loops are not affected.
   /// Requires: every axis covered exactly: divisors chain from 1 (see LayoutDim). Errors: OutputStage, Placeholder,
   /// NotABijection.
@@ -215,9 +224,10 @@ class Schedule {
   int require_stage(std::string_view name, bool computed) const;
   void require_loop(Loop loop, bool serial) const;
   int add_stage(ir::StagePtr definition);
-  /// Gives `stage` a new definition with the same axes; whoever reads the old one reads the new one, apart from
-  /// `except`.
-  void redefine(int stage, ir::StagePtr definition, int except = -1);
+  /// Gives `stage` a new definition with the same axes; whoever reads the old one reads the new one.
+  void redefine(int stage, ir::StagePtr definition);
+  /// The same where the axes at `place` and behind it have become one and the second had this extent; `place` -1: none.
+  void redefine(int stage, ir::StagePtr definition, std::ptrdiff_t place, std::int64_t extent);
   void record(std::string primitive, std::vector<std::string> args) {
     trace_.push_back({std::move(primitive), std::move(args)});
   }

@@ -1,4 +1,4 @@
-// Primitives that add stages: cache_read, cache_write, rfactor.
+// Primitives that add or rewrite definitions: cache_read, cache_write, rfactor, fuse_axes.
 #include <algorithm>
 #include <map>
 
@@ -11,8 +11,16 @@ namespace {
 using StageMap = std::map<const ir::Stage*, ir::StagePtr>;
 using AxisMap = std::map<const ir::AxisNode*, ir::Expr>;
 
-/// Rebuilds `expr` with other stages and axes; shares what does not change.
-ir::Expr rewrite(const ir::Expr& expr, const StageMap& stages, const AxisMap& axes) {
+/// Reads of `stage` have one index, first * extent + second, for the two at `place` and `place + 1`.
+struct MergedIndex {
+  const ir::Stage* stage;
+  std::ptrdiff_t place;
+  std::int64_t extent;
+};
+
+/// Rebuilds `expr` with other stages, axes and indices; shares what does not change.
+ir::Expr rewrite(const ir::Expr& expr, const StageMap& stages, const AxisMap& axes,
+                 const MergedIndex* merged = nullptr) {
   if (expr->kind == ir::ExprKind::Var) {
     const auto found = axes.find(expr->axis.get());
     return found == axes.end() ? expr : found->second;
@@ -20,7 +28,7 @@ ir::Expr rewrite(const ir::Expr& expr, const StageMap& stages, const AxisMap& ax
   std::vector<ir::Expr> args;
   bool changed = false;
   for (const ir::Expr& arg : expr->args) {
-    args.push_back(rewrite(arg, stages, axes));
+    args.push_back(rewrite(arg, stages, axes, merged));
     changed = changed || args.back().get() != arg.get();
   }
   const auto found = expr->kind == ir::ExprKind::Load ? stages.find(expr->stage.get()) : stages.end();
@@ -28,13 +36,19 @@ ir::Expr rewrite(const ir::Expr& expr, const StageMap& stages, const AxisMap& ax
   auto node = std::make_shared<ir::ExprNode>(*expr);
   node->args = std::move(args);
   if (found != stages.end()) node->stage = found->second;
+  if (found != stages.end() && merged != nullptr && found->first == merged->stage) {
+    const auto first = node->args.begin() + merged->place;
+    *first = *first * ir::Expr(merged->extent) + *(first + 1);
+    node->args.erase(first + 1);
+  }
   return ir::Expr(std::move(node));
 }
 
-bool rewrite_all(std::vector<ir::Expr>& list, const StageMap& stages, const AxisMap& axes) {
+bool rewrite_all(std::vector<ir::Expr>& list, const StageMap& stages, const AxisMap& axes,
+                 const MergedIndex* merged = nullptr) {
   bool changed = false;
   for (ir::Expr& expr : list) {
-    ir::Expr now = rewrite(expr, stages, axes);
+    ir::Expr now = rewrite(expr, stages, axes, merged);
     changed = changed || now.get() != expr.get();
     expr = std::move(now);
   }
@@ -42,11 +56,11 @@ bool rewrite_all(std::vector<ir::Expr>& list, const StageMap& stages, const Axis
 }
 
 /// Copy of `definition` that reads other stages; null when nothing changes.
-ir::StagePtr redirected(const ir::StagePtr& definition, const StageMap& stages) {
+ir::StagePtr redirected(const ir::StagePtr& definition, const StageMap& stages, const MergedIndex* merged = nullptr) {
   auto copy = std::make_shared<ir::Stage>(*definition);
-  bool changed = rewrite_all(copy->body, stages, {});
-  changed = rewrite_all(copy->init, stages, {}) || changed;
-  changed = rewrite_all(copy->where, stages, {}) || changed;
+  bool changed = rewrite_all(copy->body, stages, {}, merged);
+  changed = rewrite_all(copy->init, stages, {}, merged) || changed;
+  changed = rewrite_all(copy->where, stages, {}, merged) || changed;
   return changed ? ir::StagePtr(std::move(copy)) : nullptr;
 }
 
@@ -64,7 +78,16 @@ std::vector<ir::Expr> loads(const ir::StagePtr& source, const std::vector<ir::Ax
   return out;
 }
 
-bool untouched(const StageSchedule& stage) {
+/// Nothing but its definition says how the stage is computed, and no other stage is computed inside its loops.
+bool untouched(const Schedule& schedule, int index) {
+  const StageSchedule& stage = schedule[index];
+  const auto is_inside = [&](const StageSchedule& other) {
+    const auto here = [&](const Placement& place) {
+      return place.kind == PlacementKind::At && place.loop.stage == index;
+    };
+    return here(other.compute) || here(other.store);
+  };
+  if (std::any_of(schedule.stages().begin(), schedule.stages().end(), is_inside)) return false;
   return stage.splits.empty() && stage.fuses.empty() && stage.compute.kind == PlacementKind::Root && !stage.prepared &&
          std::all_of(stage.iters.begin(), stage.iters.end(),
                      [](const Iter& iter) { return iter.annotation == Annotation::Serial; });
@@ -88,17 +111,19 @@ int Schedule::add_stage(ir::StagePtr definition) {
   return static_cast<int>(stages_.size()) - 1;
 }
 
-void Schedule::redefine(int stage, ir::StagePtr definition, int except) {
+void Schedule::redefine(int stage, ir::StagePtr definition) { redefine(stage, std::move(definition), -1, 1); }
+
+void Schedule::redefine(int stage, ir::StagePtr definition, std::ptrdiff_t place, std::int64_t extent) {
   // Replaced definitions stay alive until the end, so that no new one takes the address of an old one.
   std::vector<ir::StagePtr> replaced{(*this)[stage].definition};
   StageMap changed{{replaced.front().get(), definition}};
+  const MergedIndex merged{replaced.front().get(), place, extent};
   edit(stage).definition = std::move(definition);
   // Readers of a redefined stage are redefined in turn, in topological order: definitions are immutable.
   for (bool again = true; again;) {
     again = false;
     for (std::size_t i = 0; i < stages_.size(); ++i) {
-      if (static_cast<int>(i) == except) continue;
-      if (ir::StagePtr now = redirected(stages_[i].definition, changed)) {
+      if (ir::StagePtr now = redirected(stages_[i].definition, changed, place < 0 ? nullptr : &merged)) {
         changed[stages_[i].definition.get()] = now;
         replaced.push_back(stages_[i].definition);
         stages_[i].definition = std::move(now);
@@ -133,7 +158,7 @@ std::string Schedule::cache_read(std::string_view source_name, std::string_view 
 
 std::string Schedule::cache_write(std::string_view stage_name) {
   const int s = require_stage(stage_name, true);
-  if (!untouched((*this)[s])) {
+  if (!untouched(*this, s)) {
     throw ScheduleError("AlreadyScheduled", "cache_write needs untouched loops", *this, s, -1,
                         "call it before the stage's other primitives");
   }
@@ -181,7 +206,7 @@ std::string Schedule::rfactor(std::string_view stage_name, std::string_view axis
   }
   if (factor < 1)
     throw ScheduleError("EmptyFactor", "a factor must be at least 1, not " + std::to_string(factor), *this, s);
-  if (!untouched((*this)[s])) throw ScheduleError("AlreadyScheduled", "rfactor needs untouched loops", *this, s);
+  if (!untouched(*this, s)) throw ScheduleError("AlreadyScheduled", "rfactor needs untouched loops", *this, s);
 
   const std::int64_t extent = axis->extent().value();
   const std::int64_t blocks = (extent + factor - 1) / factor;
@@ -226,6 +251,51 @@ std::string Schedule::rfactor(std::string_view stage_name, std::string_view axis
   stage.order.clear();
   for (std::size_t i = 0; i < stage.iters.size(); ++i) stage.order.push_back(static_cast<int>(i));
   return new_name;
+}
+
+Loop Schedule::fuse_axes(std::string_view stage_name, std::string_view outer, std::string_view inner) {
+  const int s = require_stage(stage_name, true);
+  const ir::StagePtr original = (*this)[s].definition;
+  const auto find = [&](std::string_view name) {
+    const int at = (*this)[s].find(name);
+    const auto axes = original->axes.size() + original->reduce_axes.size();
+    if (at < 0 || static_cast<std::size_t>(at) >= axes)
+      throw ScheduleError("UnknownAxis", "'" + std::string(name) + "' is no axis", *this, s);
+    return static_cast<std::size_t>(at);
+  };
+  const std::size_t first = find(outer), second = find(inner), rank = original->axes.size();
+  if ((first < rank) != (second < rank))
+    throw ScheduleError("MixedReduce", "a reduce axis cannot be fused with a spatial one", *this, s);
+  if (second != first + 1) {
+    throw ScheduleError("NotAdjacent", "'" + std::string(inner) + "' does not follow '" + std::string(outer) + "'",
+                        *this, s, -1, "axes are fused in the order of the definition");
+  }
+  if (!untouched(*this, s) || !(*this)[s].layout.empty()) {
+    throw ScheduleError("AlreadyScheduled", "fuse_axes needs untouched loops and no layout", *this, s, -1,
+                        "call it before the stage's other primitives");
+  }
+  const std::string name = std::string(outer) + "_" + std::string(inner);
+  if ((*this)[s].find(name) >= 0)
+    throw ScheduleError("DuplicateAxis", "there is already an axis '" + name + "'", *this, s);
+  record("fuse_axes", {std::string(stage_name), std::string(outer), std::string(inner)});
+
+  auto fused = std::make_shared<ir::Stage>(*original);
+  const bool spatial = first < rank;
+  std::vector<ir::Axis>& axes = spatial ? fused->axes : fused->reduce_axes;
+  const auto at = axes.begin() + static_cast<std::ptrdiff_t>(spatial ? first : first - rank);
+  const std::int64_t extent = (at + 1)->extent().value();
+  const ir::Axis axis(name, at->extent().value() * extent, !spatial);
+  const AxisMap apart{{at->get(), ir::floor_div(axis, ir::Expr(extent))},
+                      {(at + 1)->get(), ir::mod(axis, ir::Expr(extent))}};
+  *at = axis;
+  axes.erase(at + 1);
+  for (auto* list : {&fused->body, &fused->init, &fused->where}) rewrite_all(*list, {}, apart);
+  redefine(s, fused, spatial ? static_cast<std::ptrdiff_t>(first) : -1, extent);
+  StageSchedule& stage = edit(s);
+  stage.iters.erase(stage.iters.begin() + static_cast<std::ptrdiff_t>(second));
+  stage.iters[first].name = name;
+  stage.order.pop_back();
+  return {s, static_cast<int>(first)};
 }
 
 }  // namespace temper::schedule

@@ -84,6 +84,7 @@ constexpr Primitive kPrimitives[] = {
     {"cache_read", "SOURCE CONSUMER", [](Schedule& s, const Args& a) { s.cache_read(a.at(0), a.at(1)); }},
     {"cache_write", "STAGE", [](Schedule& s, const Args& a) { s.cache_write(a.at(0)); }},
     {"rfactor", "STAGE AXIS FACTOR", [](Schedule& s, const Args& a) { s.rfactor(a.at(0), a.at(1), number(a.at(2))); }},
+    {"fuse_axes", "STAGE AXIS AXIS", [](Schedule& s, const Args& a) { s.fuse_axes(a.at(0), a.at(1), a.at(2)); }},
     {"set_layout", "STAGE AXIS/DIVISOR%MODULUS+PAD,…",
      [](Schedule& s, const Args& a) {
        std::vector<LayoutDim> layout;
