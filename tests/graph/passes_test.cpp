@@ -13,6 +13,7 @@
 #include "temper/graph/passes/layout.h"
 #include "temper/graph/passes/patterns.h"
 #include "temper/graph/passes/split_gemm.h"
+#include "temper/graph/passes/transposed_conv.h"
 #include "temper/graph/pipeline.h"
 
 namespace temper::graph {
@@ -324,6 +325,61 @@ TEST(Patterns, MeanOverTheMiddleIsNoLayerNorm) {
 }
 
 // --- Gemm ------------------------------------------------------------------------------------------------------------
+
+// --- transposed convolutions -----------------------------------------------------------------------------------------
+
+TEST(TransposedConv, BecomesADenseOneForEveryStrideKernelAndPadding) {
+  std::mt19937 random(3);
+  for (const std::int64_t stride : {1, 2, 3}) {
+    for (const std::int64_t kernel : {1, 2, 3, 4, 5}) {
+      for (const std::int64_t pad : {0, 1, 2}) {
+        for (const std::int64_t dilation : {1, 2}) {
+          const std::int64_t size = 3 * stride + (kernel - 1) * dilation + 1 - 2 * pad;
+          if (size < 1) continue;
+          ModelBuilder b;
+          b.input("x", {2, 3, 4, 4}).floats("w", {3, 2, kernel, kernel}, random_numbers(random, 6 * kernel * kernel));
+          b.floats("bias", {2}, {0.5, -1});
+          b.node("ConvTranspose", {"x", "w", "bias"}, {"y"},
+                 attribute("strides", std::vector<std::int64_t>{stride, stride}),
+                 attribute("pads", std::vector<std::int64_t>{pad, pad, pad, pad}),
+                 attribute("dilations", std::vector<std::int64_t>{dilation, dilation}))
+              .output("y");
+          const std::string found = operators(after(lower_transposed_convolutions, b));
+          EXPECT_EQ(found.substr(0, 4), "Conv") << stride << kernel << pad << dilation;
+          EXPECT_EQ(found.find("ConvTranspose"), std::string::npos);
+          EXPECT_EQ(found.find("DepthToSpace") != std::string::npos, stride > 1);
+        }
+      }
+    }
+  }
+}
+
+TEST(TransposedConv, StaysInGroupsAndWithUnequalStrides) {
+  std::mt19937 random(3);
+  ModelBuilder b;
+  b.input("x", {1, 4, 3, 3}).floats("w", {4, 1, 2, 2}, random_numbers(random, 16));
+  b.node("ConvTranspose", {"x", "w"}, {"a"}, attribute("group", 2));
+  b.floats("v", {2, 1, 2, 2}, random_numbers(random, 8));
+  b.node("ConvTranspose", {"a", "v"}, {"y"}, attribute("strides", std::vector<std::int64_t>{1, 2})).output("y");
+  EXPECT_EQ(operators(after(lower_transposed_convolutions, b)), "ConvTranspose,ConvTranspose");
+}
+
+TEST(TransposedConv, ActivationsRunBeforeTheShuffle) {
+  std::mt19937 random(3);
+  ModelBuilder b;
+  b.input("x", {1, 3, 4, 4}).floats("w", {3, 2, 2, 2}, random_numbers(random, 24));
+  b.node("ConvTranspose", {"x", "w"}, {"c"}, attribute("strides", std::vector<std::int64_t>{2, 2}));
+  b.node("Relu", {"c"}, {"r"}).node("Sigmoid", {"r"}, {"y"}).node("Add", {"y", "r"}, {"z"}).output("z");
+  EXPECT_EQ(operators(after(lower_transposed_convolutions, b)), "Conv,Relu,DepthToSpace,Sigmoid,Add");
+}
+
+TEST(TransposedConv, WholeBlocksNeedNoCut) {
+  std::mt19937 random(3);
+  ModelBuilder b;
+  b.input("x", {1, 3, 4, 4}).floats("w", {3, 2, 2, 2}, random_numbers(random, 24));
+  b.node("ConvTranspose", {"x", "w"}, {"y"}, attribute("strides", std::vector<std::int64_t>{2, 2})).output("y");
+  EXPECT_EQ(operators(after(lower_transposed_convolutions, b)), "Conv,DepthToSpace");
+}
 
 TEST(SplitGemm, BecomesMatMulAndAdd) {
   std::mt19937 random(5);

@@ -206,5 +206,108 @@ TEST(Conv, ErrorsNameWhatDoesNotFit) {
   EXPECT_EQ(build_error({"Conv", {in}}), "invalid_model: it has 1 inputs (Conv)");
 }
 
+/// Every input element scattered over the output, in NCHW.
+Array scatter(const ConvCase& c, std::int64_t oh, std::int64_t ow, const Array& in, const Array& weight,
+              const Array* bias) {
+  Array out = fill({c.n, c.oc, oh, ow}, [&](const Shape& i) { return bias == nullptr ? 0 : bias->at({i[1]}); });
+  const std::int64_t group_ic = c.ic / c.groups, group_oc = c.oc / c.groups;
+  for (std::int64_t n = 0; n < c.n; ++n) {
+    for (std::int64_t ic = 0; ic < c.ic; ++ic) {
+      for (std::int64_t oc = 0; oc < group_oc; ++oc) {
+        for (std::int64_t y = 0; y < c.h; ++y) {
+          for (std::int64_t x = 0; x < c.w; ++x) {
+            for (std::int64_t ky = 0; ky < c.kh; ++ky) {
+              for (std::int64_t kx = 0; kx < c.kw; ++kx) {
+                const std::int64_t oy = y * c.sy + ky * c.dy - c.pt, ox = x * c.sx + kx * c.dx - c.pl;
+                if (oy < 0 || oy >= oh || ox < 0 || ox >= ow) continue;
+                const std::int64_t channel = ic / group_ic * group_oc + oc;
+                out.values[static_cast<std::size_t>(((n * c.oc + channel) * oh + oy) * ow + ox)] +=
+                    in.at({n, ic, y, x}) * weight.at({ic, oc, ky, kx});
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+TEST(ConvTranspose, RandomGeometriesInBothLayouts) {
+  RandomStream random(8);
+  for (int trial = 0; trial < 60; ++trial) {
+    ConvCase c{};
+    c.n = random.uniform_int(1, 2);
+    c.groups = random.uniform_int(1, 2);
+    c.ic = c.groups * random.uniform_int(1, 3);
+    c.oc = c.groups * random.uniform_int(1, 3);
+    c.kh = random.uniform_int(1, 4);
+    c.kw = random.uniform_int(1, 4);
+    c.sy = random.uniform_int(1, 3);
+    c.sx = random.uniform_int(1, 3);
+    c.dy = random.uniform_int(1, 2);
+    c.dx = random.uniform_int(1, 2);
+    c.h = random.uniform_int(2, 5);
+    c.w = random.uniform_int(2, 5);
+    c.pt = random.uniform_int(0, 1);
+    c.pl = random.uniform_int(0, 1);
+    c.pb = random.uniform_int(0, 1);
+    c.pr = random.uniform_int(0, 1);
+    const std::int64_t extra_y = random.uniform_int(0, c.sy - 1), extra_x = random.uniform_int(0, c.sx - 1);
+    const std::int64_t oh = (c.h - 1) * c.sy + (c.kh - 1) * c.dy + 1 + extra_y - c.pt - c.pb,
+                       ow = (c.w - 1) * c.sx + (c.kw - 1) * c.dx + 1 + extra_x - c.pl - c.pr;
+    if (oh < 1 || ow < 1) continue;
+    const auto seed = static_cast<std::uint64_t>(trial);
+    const Array in = random_array({c.n, c.ic, c.h, c.w}, 3 * seed),
+                weight = random_array({c.ic, c.oc / c.groups, c.kh, c.kw}, 3 * seed + 1),
+                bias = random_array({c.oc}, 3 * seed + 2);
+    const bool with_bias = random.chance(0.5);
+    const Array wanted = scatter(c, oh, ow, in, weight, with_bias ? &bias : nullptr);
+    const Attributes a = attributes({{"strides", list({c.sy, c.sx})},
+                                     {"pads", list({c.pt, c.pl, c.pb, c.pr})},
+                                     {"dilations", list({c.dy, c.dx})},
+                                     {"output_padding", list({extra_y, extra_x})},
+                                     {"group", c.groups}});
+    for (const Layout layout : {Layout::Nchw, Layout::Nhwc}) {
+      std::vector<Input> inputs{unknown(layout == Layout::Nchw ? in : to_nhwc(in)), known(weight)};
+      if (with_bias) inputs.push_back(known(bias));
+      expect_near(run({"ConvTranspose", inputs, a, 21, layout})[0], layout == Layout::Nchw ? wanted : to_nhwc(wanted),
+                  "trial " + std::to_string(trial) + " " + std::string(to_string(layout)));
+    }
+  }
+}
+
+TEST(ConvTranspose, OutputShapeAndAutoPadDecideThePadding) {
+  const Array in = random_array({1, 2, 3, 4}, 1), weight = random_array({2, 3, 3, 3}, 2);
+  const auto pads = [](std::int64_t top, std::int64_t left) {
+    return ConvCase{1, 2, 3, 4, 3, 3, 3, 2, 2, top, left, 0, 0, 1, 1, 1};
+  };
+  const auto strides = std::pair<std::string, Attributes::Value>{"strides", list({2, 2})};
+  expect_near(run({"ConvTranspose",
+                   {unknown(in), known(weight)},
+                   attributes({strides, {"auto_pad", std::string("SAME_UPPER")}})})[0],
+              scatter(pads(0, 0), 6, 8, in, weight, nullptr), "SAME_UPPER");
+  expect_near(run({"ConvTranspose",
+                   {unknown(in), known(weight)},
+                   attributes({strides, {"auto_pad", std::string("SAME_LOWER")}})})[0],
+              scatter(pads(1, 1), 6, 8, in, weight, nullptr), "SAME_LOWER");
+  expect_near(
+      run({"ConvTranspose", {unknown(in), known(weight)}, attributes({strides, {"output_shape", list({5, 8})}})})[0],
+      scatter(pads(1, 1), 5, 8, in, weight, nullptr), "output_shape");
+}
+
+TEST(ConvTranspose, ErrorsNameWhatDoesNotFit) {
+  const Input in = unknown(random_array({1, 4, 8, 8}, 1));
+  EXPECT_EQ(build_error({"ConvTranspose", {in, known(random_array({3, 2, 3, 3}, 2))}}),
+            "invalid_model: the weights f32[3,2,3,3] do not fit 4 input channels in 1 groups (ConvTranspose)");
+  EXPECT_EQ(
+      build_error(
+          {"ConvTranspose", {in, known(random_array({4, 2, 3, 3}, 2))}, attributes({{"pads", list({9, 9, 9, 9})}})}),
+      "invalid_model: the padding leaves no output (ConvTranspose)");
+  EXPECT_EQ(build_error({"ConvTranspose", {unknown(random_array({1, 4, 8}, 1)), known(random_array({4, 3, 3}, 2))}}),
+            "unsupported: input and weights have ranks 3 and 3; only two spatial axes (rank 4) are supported "
+            "(ConvTranspose)");
+}
+
 }  // namespace
 }  // namespace temper::ops::testing

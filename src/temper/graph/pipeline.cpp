@@ -11,6 +11,7 @@
 #include "temper/graph/passes/layout.h"
 #include "temper/graph/passes/patterns.h"
 #include "temper/graph/passes/split_gemm.h"
+#include "temper/graph/passes/transposed_conv.h"
 #include "temper/support/error.h"
 
 namespace temper::graph {
@@ -22,6 +23,8 @@ constexpr std::array kPasses{
     Pass{"patterns", "hard-swish, hard-sigmoid, gelu and layer norm written as several nodes", recognise_patterns,
          false},
     Pass{"affine", "batch norm, scales and shifts folded into convolution weights", fold_affine, false},
+    Pass{"transposed", "transposed convolutions as dense ones whose channels become pixels",
+         lower_transposed_convolutions, false},
     Pass{"gemm", "Gemm split into a matrix product and an addition", split_gemm, false},
     Pass{"layout", "NHWC for chains of convolutions, transposes at their borders", assign_layouts, false},
     Pass{"fusion", "elementwise nodes run with the node before them", nullptr, false},

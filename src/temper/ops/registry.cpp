@@ -5,6 +5,7 @@
 #include "temper/ops/batchnorm.h"
 #include "temper/ops/concat.h"
 #include "temper/ops/conv2d.h"
+#include "temper/ops/conv_transpose.h"
 #include "temper/ops/elementwise.h"
 #include "temper/ops/expand.h"
 #include "temper/ops/gather.h"
@@ -12,6 +13,7 @@
 #include "temper/ops/layernorm.h"
 #include "temper/ops/matmul.h"
 #include "temper/ops/pad.h"
+#include "temper/ops/pixel_shuffle.h"
 #include "temper/ops/pool.h"
 #include "temper/ops/reduce.h"
 #include "temper/ops/reshape.h"
@@ -35,6 +37,8 @@ constexpr Operator kOperators[] = {
     {"BatchNormalization", Elementwise, "normalisation with given mean and variance", 5, 5, 7, build_batchnorm},
     {"Concat", Movement, "tensors side by side", 1, -1, 4, build_concat},
     {"Conv", Contraction, "2-D convolution", 2, 3, 1, build_conv},
+    {"ConvTranspose", Contraction, "2-D transposed convolution", 2, 3, 1, build_conv_transpose},
+    {"DepthToSpace", Movement, "blocks of channels as blocks of pixels", 1, 1, 1, build_depth_to_space},
     {"Dropout", View, "the input (inference)", 1, 3, 6, build_identity},
     {"Expand", Movement, "broadcast to a shape", 2, 2, 8, build_expand},
     {"Flatten", View, "as a matrix", 1, 1, 1, build_flatten},
@@ -62,6 +66,7 @@ constexpr Operator kOperators[] = {
     {"Resize", Movement, "nearest or linear interpolation", 1, 4, 10, build_resize},
     {"Slice", Movement, "a part of a tensor", 1, 5, 1, build_slice},
     {"Softmax", Reduction, "exponentials that add up to 1", 1, 1, 1, build_softmax},
+    {"SpaceToDepth", Movement, "blocks of pixels as channels", 1, 1, 1, build_space_to_depth},
     {"Split", Movement, "parts of a tensor", 1, 2, 2, build_split},
     {"Squeeze", View, "without axes of size 1", 1, 2, 1, build_squeeze},
     {"Tile", Movement, "a tensor repeated", 2, 2, 6, build_tile},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -122,7 +123,8 @@ class LayoutPass {
       emit_nhwc(std::move(node));
     } else if (node.op == "Transpose" && is_nhwc(node.inputs[0])) {
       absorb(std::move(node));
-    } else if (any_nhwc(node) && (follow_elementwise(node) || follow_concat(node) || follow_reduction(node))) {
+    } else if (any_nhwc(node) && (follow_elementwise(node) || follow_concat(node) || follow_reduction(node) ||
+                                  follow_pixels(node) || follow_slice(node) || follow_resize(node))) {
       emit_nhwc(std::move(node));
     } else {
       for (ValueId& id : node.inputs) id = as(id, Layout::Nchw);
@@ -218,6 +220,67 @@ class LayoutPass {
     } else {
       node.attributes.set("axes", axes);
     }
+    return true;
+  }
+
+  /// Operators that know the layout, where their input has it anyway.
+  bool follow_pixels(const Node& node) const { return node.op == "DepthToSpace" || node.op == "SpaceToDepth"; }
+
+  /// The constant of an input, which must have `count` integers; none otherwise.
+  std::optional<std::vector<std::int64_t>> constant_integers(const Node& node, std::size_t input) {
+    if (input >= node.inputs.size() || node.inputs[input] == kAbsent) return std::nullopt;
+    const Value& value = graph_.value(node.inputs[input]);
+    if (!value.is_constant()) return std::nullopt;
+    return value.data->integers();
+  }
+
+  ValueId add_integers(const std::string& name, const std::vector<std::int64_t>& values) {
+    return graph_.add_constant(
+        name, ops::TensorValue::from_integers({ir::DType::I64, {static_cast<std::int64_t>(values.size())}}, values));
+  }
+
+  bool follow_slice(Node& node) {
+    if (node.op != "Slice" || node.opset < 10) return false;
+    const auto starts = constant_integers(node, 1);
+    if (!starts) return false;
+    std::vector<std::int64_t> axes(starts->size());
+    std::iota(axes.begin(), axes.end(), 0);
+    if (node.inputs.size() > 3 && node.inputs[3] != kAbsent) {
+      const auto given = constant_integers(node, 3);
+      if (!given) return false;
+      axes = *given;
+    }
+    for (std::int64_t& axis : axes) axis = nhwc_axis(axis);
+    node.inputs.resize(std::max<std::size_t>(node.inputs.size(), 4), kAbsent);
+    node.inputs[3] = add_integers(node.name + ".axes", axes);
+    return true;
+  }
+
+  /// Scales or sizes of all four axes, in the other order.
+  bool follow_resize(Node& node) {
+    if (node.op != "Resize" && node.op != "Upsample") return false;
+    if (node.attributes.has("axes") || node.attributes.has("scales")) return false;
+    std::vector<std::pair<std::size_t, ValueId>> changed;
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == kAbsent) continue;
+      const Value& value = graph_.value(node.inputs[i]);
+      if (!value.is_constant()) return false;
+      const std::int64_t elements = value.data->type.elements();
+      if (elements == 0) continue;
+      if (elements != 4) return false;  // a region of interest
+      const std::string name = value.name + ".nhwc";
+      if (ir::is_float(value.dtype)) {
+        std::vector<double> numbers = value.data->numbers(), order;
+        for (const int axis : kToNhwc) order.push_back(numbers[static_cast<std::size_t>(axis)]);
+        changed.emplace_back(i, graph_.add_constant(name, ops::TensorValue::from_numbers(value.data->type, order)));
+      } else {
+        const std::vector<std::int64_t> numbers = value.data->integers();
+        std::vector<std::int64_t> order;
+        for (const int axis : kToNhwc) order.push_back(numbers[static_cast<std::size_t>(axis)]);
+        changed.emplace_back(i, add_integers(name, order));
+      }
+    }
+    for (const auto& [input, id] : changed) node.inputs[input] = id;
     return true;
   }
 
