@@ -194,6 +194,50 @@ unroll C m*n)",
   });
 }
 
+TEST(Primitives, Prefetch) {
+  check({
+      {R"(prefetch X C k 2)", R"(UnknownStage: there is no stage 'X'
+  hint: stages: A, W, C, F, G, T, U, P, H, E)"},
+      {R"(split C k 4 peel
+prefetch A C k 2)",
+       R"(NotALoop: 'k' was split or fused; it is no loop any more
+  at: stage C, loop k
+  hint: use the loops that came of it)"},
+      {R"(unroll C k
+prefetch A C k 2)",
+       R"(AnnotatedLoop: 'k' is already unrolled
+  at: stage C, loop k
+  hint: prefetch in a serial loop)"},
+      {R"(fuse C m,n
+prefetch A C m*n 2)",
+       R"(NotALoop: a fused loop cannot prefetch
+  at: stage C, loop m*n)"},
+      {R"(prefetch F C k 2)", R"(NotAConsumer: 'C' does not read 'F'
+  at: stage C)"},
+      {R"(prefetch A C k 0)", R"(EmptyDistance: the distance must be at least 1, not 0
+  at: stage C, loop k)"},
+      {R"(prefetch A C k 2
+prefetch A C k 3)",
+       R"(TwoPrefetches: 'A' is prefetched here already
+  at: stage C, loop k)"},
+      {R"(prefetch A C k 2
+split C k 4 peel)",
+       R"(AnnotatedLoop: 'k' prefetches already
+  at: stage C, loop k
+  hint: prefetch last)"},
+      {R"(prefetch A C k 2
+unroll C k)",
+       R"(AnnotatedLoop: 'k' prefetches already
+  at: stage C, loop k
+  hint: prefetch last)"},
+      {R"(prefetch A C k 2
+cache_write C)",
+       R"(AlreadyScheduled: cache_write needs untouched loops
+  at: stage C
+  hint: call it before the stage's other primitives)"},
+  });
+}
+
 TEST(Primitives, ComputeAt) {
   check({
       {R"(compute_at E H m)", R"(OutputStage: an output is always computed at root

@@ -36,6 +36,7 @@ class Generator {
       if (s_[stage].compute.kind == PlacementKind::Inline) continue;
       shape_loops(stage);
       annotate(stage);
+      prefetch(stage);
     }
     return std::move(s_);
   }
@@ -71,6 +72,19 @@ class Generator {
       if (std::find(reads.begin(), reads.end(), stage) != reads.end()) out.push_back(c);
     }
     return out;
+  }
+
+  /// Some loops ask for what a later iteration reads.
+  void prefetch(int stage) {
+    if (!random_.chance(0.2)) return;
+    std::vector<Loop> serial;
+    for (const Loop& l : s_.loops(name(stage))) {
+      const schedule::Iter& iter = s_[stage].iters[static_cast<std::size_t>(l.iter)];
+      if (iter.annotation == Annotation::Serial && s_[stage].fuse_of(l.iter) == nullptr) serial.push_back(l);
+    }
+    const std::vector<int> sources = schedule::reads_of(s_, stage);
+    if (serial.empty() || sources.empty()) return;
+    attempt([&] { s_.prefetch(name(random_.pick(sources)), random_.pick(serial), number(1, 9)); });
   }
 
   /// Makes neighbouring axes of some definitions one.
@@ -192,6 +206,8 @@ class Generator {
     attempt([&] { s_.vectorize(*lanes); });
     for (const Loop& l : unrolled) attempt([&] { s_.unroll(l); });
     for (const Loop& l : spatial) attempt([&] { s_.unroll(l); });
+
+    prefetch(tile);
 
     // Everything else: inlined, or as it comes.
     for (int stage : computed()) {

@@ -137,6 +137,24 @@ TEST(Lower, FusedAxesAreContiguous) {
   }
 }
 
+TEST(Lower, PrefetchesTheLinesOfALaterIteration) {
+  const std::string compute =
+      "placeholder A[m: 6, k: 64]: f32\nplaceholder B[k: 64, n: 32]: f32\nstage C[m: 6, n: 32]: f32\n"
+      "  reducer sum associative commutative identity 0.0 combine #0 + #1\n  over [k: 64]\n"
+      "  body A[m, k] * B[k, n]\noutput C\n";
+  const std::string tile = "split C k 4 peel\nreorder C k.0,k.1,m,n\n";
+  const auto prefetches = [&](const std::string& trace) {
+    int found = 0;
+    for (const Phase& phase : lowered(compute, tile + trace).run) found += count(phase.body)[Op::Prefetch];
+    return found;
+  };
+  EXPECT_EQ(prefetches(""), 0);
+  EXPECT_EQ(prefetches("prefetch B C k.1 8\n"), 2) << "a row of 32 numbers is two lines";
+  EXPECT_EQ(prefetches("prefetch B C k.0 1\n"), 8) << "four rows";
+  EXPECT_EQ(prefetches("prefetch A C k.0 1\nprefetch B C k.0 1\n"), 14) << "and one line of each row of A";
+  EXPECT_EQ(prefetches("prefetch B C m 1\n"), 0) << "B does not depend on m";
+}
+
 TEST(Lower, TailsAreMasked) {
   const Kernel kernel = lowered(kMatmul, "split E n 8 mask\nunroll E n.0\nvectorize E n.1");
   std::vector<const Instr*> loops = innermost_loops(kernel);

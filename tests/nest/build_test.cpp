@@ -252,6 +252,22 @@ output C
 
 // ---- refusals
 
+TEST(Refusals, Prefetches) {
+  using testing::kGemm;
+  EXPECT_EQ(refusal(kGemm, "split E n 16 mask\nreorder E n.0,n.1,m\nvectorize E n.1\nprefetch C E m 2"),
+            "AtVectorLoop: 'C' is prefetched inside a vectorised loop\n  at: stage E, loop m");
+  EXPECT_EQ(refusal(kGemm, "compute_at C E n\nprefetch C E m 2"),
+            "UnreachableStage: 'C' is not stored outside of the loop that prefetches it\n  at: stage E, loop m");
+  EXPECT_EQ(refusal(kGemm, "compute_at C E m\nset_scope C register\nprefetch C E n 1"),
+            "RegisterStage: 'C' lives in registers, which need no prefetch\n  at: stage E, loop n");
+  EXPECT_EQ(refusal(kGemm, "prefetch A C k 2\ncache_read A C"),
+            "NotAConsumer: 'A' is not read any more\n  at: stage C, loop k");
+  EXPECT_EQ(
+      refusal("placeholder A[i: 8]: f32\nplaceholder I[i: 8]: i64\nstage R[i: 8]: f32\n  body A[I[i]]\noutput R\n",
+              "prefetch A R i 2"),
+      "OpaqueIndex: 'A' is read at indices that are not known ahead\n  at: stage R, loop i");
+}
+
 TEST(Refusals, Texts) {
   using testing::kConv;
   using testing::kGemm;

@@ -79,6 +79,20 @@ unroll C k.1
 unroll C m
 unroll C n.0
 )";
+TEST(Verify, NothingIsPrefetchedThatIsNotStored) {
+  const schedule::Schedule s =
+      scheduled(kMatmul, "cache_read A C\ncompute_at A_cache C k\nprefetch C E n 2\nprefetch B C k 1\n");
+  Program program = build(s);
+  EXPECT_EQ(judged(program, s), "accepted");
+  const auto local = std::find_if(program.storages.begin(), program.storages.end(),
+                                  [](const Storage& storage) { return storage.kind == StorageKind::Local; });
+  ASSERT_NE(local, program.storages.end());
+  const std::vector<Prefetch*> prefetches = all<Prefetch>(program);
+  ASSERT_EQ(prefetches.size(), 2U);
+  prefetches.back()->storage = static_cast<int>(local - program.storages.begin());
+  EXPECT_EQ(judged(program, s), "NotStored");
+}
+
 constexpr const char* kWindow = R"(placeholder A[c: 2, x: 9]: f32
 constant W[c: 2, k: 3]: f32
 stage P[c: 2, x: 9]: f32

@@ -94,6 +94,16 @@ TEST(Schedule, Annotations) {
 )");
 }
 
+TEST(Schedule, PrefetchPrintsBelowTheLoops) {
+  EXPECT_EQ(stage_text(scheduled("prefetch A C k 4\nprefetch B C k 2"), "C"), R"(C
+  for m
+    for n
+      reduce k
+  prefetch A k + 4
+  prefetch B k + 2
+)");
+}
+
 TEST(Schedule, Placement) {
   const Schedule s = scheduled("compute_at C E n\nstore_at C E m\ncompute_inline D\nset_scope C register");
   EXPECT_EQ(stage_text(s, "C").substr(0, stage_text(s, "C").find('\n')), "C  at E.n  stored at E.m  register");
@@ -210,6 +220,7 @@ compute_at C E m.1
 store_at C E n.0*m.0
 compute_root C
 compute_at C_local C n
+prefetch C_rf C_local k_block 4
 set_scope C_local register
 )";
 

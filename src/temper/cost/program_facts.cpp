@@ -186,6 +186,8 @@ class Walker {
     }
   }
 
+  void visit(const nest::Prefetch&) {}  // hides latency that no fact describes
+
   void visit(const nest::Allocate& allocate) {
     const nest::Storage& storage = program_.storages[static_cast<std::size_t>(allocate.storage)];
     if (storage.kind != StorageKind::Register) return;

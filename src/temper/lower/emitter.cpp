@@ -129,6 +129,14 @@ void Emitter::scatter(int buffer, Value offsets, Value value, Value mask) {
   append(std::move(instr));
 }
 
+void Emitter::prefetch(int buffer, Value offset) {
+  Instr instr;
+  instr.op = Op::Prefetch;
+  instr.args = {offset};
+  instr.imm = buffer;
+  append(std::move(instr));
+}
+
 void Emitter::append(Instr instr) { levels_.back().block->push_back(std::move(instr)); }
 
 }  // namespace temper::lower

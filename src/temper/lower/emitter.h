@@ -51,6 +51,7 @@ class Emitter {
   void store(int buffer, Value offset, Value value, Value mask = kNoValue);
   Value gather(int buffer, Value offsets, Scalar scalar, Value mask = kNoValue);
   void scatter(int buffer, Value offsets, Value value, Value mask = kNoValue);
+  void prefetch(int buffer, Value offset);
   void append(Instr instr);
 
  private:

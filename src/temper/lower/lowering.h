@@ -58,6 +58,7 @@ class Lowering {
   void node(const nest::Branch& branch);
   void node(const nest::Allocate& allocate);
   void node(const nest::Statement& statement);
+  void node(const nest::Prefetch& prefetch);
   void bind_components(const nest::FusedLoop& loop, Value counter);
   void branch_from(const nest::Branch& branch, std::size_t index);
   void counted_loop(Value begin, Value end, Var var, const std::vector<nest::Node>& body, const nest::FusedLoop* fused);

@@ -1,5 +1,8 @@
 // Addresses, loads and stores.
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "temper/lower/lowering.h"
 #include "temper/support/error.h"
@@ -247,6 +250,51 @@ void Lowering::store(int storage, int component, const std::vector<Affine>& inde
   if (mask.uniform != kNoValue) {
     emit_.close();
     emit_.append(std::move(branch));
+  }
+}
+
+void Lowering::node(const nest::Prefetch& prefetch) {
+  constexpr std::int64_t kLineBytes = 64, kMostElements = 4096;
+  constexpr std::size_t kMostLines = 64;
+  const nest::Storage& s = program_.storages[static_cast<std::size_t>(prefetch.storage)];
+  const ir::Stage& stage = *program_.stages[static_cast<std::size_t>(s.stage)];
+  std::int64_t elements = 1;
+  for (std::int64_t extent : prefetch.extent) {
+    elements *= extent;
+    if (elements > kMostElements) {
+      throw Error(ErrorCode::Unsupported, "a prefetch of more than " + std::to_string(kMostElements) + " elements",
+                  "stage " + stage.name, "prefetch in a loop further inside");
+    }
+  }
+  // Displacements of the box's elements by what they are displacements from.
+  std::vector<std::pair<Affine, std::set<std::int64_t>>> places;
+  for (std::int64_t e = 0; e < elements; ++e) {
+    std::vector<Affine> index = prefetch.base;
+    std::int64_t rest = e;
+    for (std::size_t i = index.size(); i-- > 0; rest /= prefetch.extent[i])
+      index[i].constant += rest % prefetch.extent[i];
+    Affine base = flat_offset(prefetch.storage, index);
+    const std::int64_t displacement = std::exchange(base.constant, 0);
+    auto found = std::find_if(places.begin(), places.end(), [&](const auto& place) { return place.first == base; });
+    if (found == places.end()) found = places.insert(places.end(), {std::move(base), {}});
+    found->second.insert(displacement);
+  }
+  for (std::size_t c = 0; c < stage.dtypes.size(); ++c) {
+    const std::int64_t line = kLineBytes / ir::bytes(stage.dtypes[c]);
+    std::vector<Affine> lines;
+    for (const auto& [base, displacements] : places) {
+      std::optional<std::int64_t> last;
+      for (const std::int64_t displacement : displacements) {
+        if (last && displacement - *last < line) continue;
+        last = displacement;
+        lines.push_back(base + Affine(displacement));
+      }
+    }
+    if (lines.size() > kMostLines) {
+      throw Error(ErrorCode::Unsupported, "a prefetch of " + std::to_string(lines.size()) + " cache lines",
+                  "stage " + stage.name, "prefetch in a loop further inside");
+    }
+    for (const Affine& at : lines) emit_.prefetch(buffer_of(prefetch.storage, static_cast<int>(c)), materialise(at));
   }
 }
 

@@ -279,6 +279,7 @@ void Builder::set_lanes(const StageState& state, int iter, Loop& loop) {
 
 void Builder::inside(StageState& state, std::size_t depth, int iter, std::vector<Node>& out) {
   const std::vector<int> before = storage_;
+  prefetch(state, iter, out);
   attached(state, depth, iter, out);
   nest(state, depth + 1, out);
   storage_ = before;

@@ -22,6 +22,8 @@ class Builder {
                  const std::vector<int>& iters, std::size_t index, std::vector<Node>& out);
   /// Gives a vectorised loop its width. Throws ScheduleError VectorLanes.
   void set_lanes(const StageState& state, int iter, Loop& loop);
+  /// What iteration `iter` asks for ahead of its reads.
+  void prefetch(const StageState& state, int iter, std::vector<Node>& out);
   void inside(StageState& state, std::size_t depth, int iter, std::vector<Node>& out);
   void spatial_nest(StageState& state, std::size_t depth, Statement::Kind kind, std::vector<Node>& out);
   void statement(StageState& state, Statement::Kind kind, std::vector<Node>& out);

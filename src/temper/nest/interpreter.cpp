@@ -251,6 +251,7 @@ class Interpreter {
     }
   }
   void execute(const Allocate& node) { allocate(node.storage); }
+  void execute(const Prefetch&) {}  // touches nothing
 
   void execute(const Statement& s) {
     for (const Condition& condition : s.conditions) {

@@ -1,4 +1,4 @@
-// Where stages are computed and stored: scopes, boxes, storages.
+// Where stages are computed and stored: scopes, boxes, storages; what is prefetched.
 #include <algorithm>
 
 #include "temper/nest/builder.h"
@@ -197,6 +197,48 @@ int Builder::add_storage(int s, StorageKind kind, const std::vector<Range>& box)
   }
   program_.storages.push_back(std::move(storage));
   return static_cast<int>(program_.storages.size()) - 1;
+}
+
+void Builder::prefetch(const StageState& state, int iter, std::vector<Node>& out) {
+  const Affine& value = state.value[static_cast<std::size_t>(iter)];
+  const StageForms& forms = forms_[static_cast<std::size_t>(state.stage)];
+  for (const schedule::Prefetch& p : state.schedule->prefetches) {
+    if (p.iter != iter) continue;
+    const auto refuse = [&](const char* rule, const std::string& what) {
+      throw ScheduleError(rule, "'" + schedule_[p.source].definition->name + "' " + what, schedule_, state.stage, iter);
+    };
+    if (state.vector_iter >= 0 && state.bound[static_cast<std::size_t>(state.vector_iter)])
+      refuse("AtVectorLoop", "is prefetched inside a vectorised loop");
+    const int storage = storage_[static_cast<std::size_t>(p.source)];
+    if (storage < 0) refuse("UnreachableStage", "is not stored outside of the loop that prefetches it");
+    if (program_.storages[static_cast<std::size_t>(storage)].kind == StorageKind::Register)
+      refuse("RegisterStage", "lives in registers, which need no prefetch");
+    const std::vector<Range> ranges = state.axis_ranges();
+    std::vector<Range> box;
+    bool read_here = false;
+    for (const ReadForm& read : forms.reads) {
+      if (read.producer != p.source) continue;
+      read_here = true;
+      std::vector<Range> part;
+      for (const std::optional<Affine>& index : read.index) {
+        if (!index) refuse("OpaqueIndex", "is read at indices that are not known ahead");
+        part.push_back(box_of(*index, ranges, forms.axis_vars, program_.vars));
+      }
+      unite(box, part, domain(p.source));
+    }
+    if (!read_here) refuse("NotAConsumer", "is not read any more");
+    if (value.is_constant()) continue;  // one iteration: there is none later
+    const Var var = value.terms.front().var;
+    const Affine later = Affine::of(var) + Affine(p.distance);
+    Prefetch node{storage, {}, {}};
+    bool moves = false;
+    for (Range& range : box) {
+      node.base.push_back(program_.vars.substitute(range.base, [&](Var v) { return v == var ? &later : nullptr; }));
+      moves = moves || !(node.base.back() == range.base);
+      node.extent.push_back(range.extent);
+    }
+    if (moves) out.push_back({std::move(node)});
+  }
 }
 
 }  // namespace temper::nest

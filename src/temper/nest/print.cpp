@@ -63,6 +63,15 @@ class Printer {
     }
     line(depth, text + "]");
   }
+  void print(const Prefetch& prefetch, int depth) {
+    const Storage& storage = program_.storages[static_cast<std::size_t>(prefetch.storage)];
+    std::string text = "prefetch " + program_.stages[static_cast<std::size_t>(storage.stage)]->name + "[";
+    for (std::size_t i = 0; i < prefetch.base.size(); ++i) {
+      text += (i > 0 ? ", " : "") + analysis::print(prefetch.base[i], program_.vars) + " : " +
+              std::to_string(prefetch.extent[i]);
+    }
+    line(depth, text + "]");
+  }
   void print(const Statement& s, int depth) {
     static constexpr const char* kKinds[] = {"init", "update", "finish", "define"};
     const ir::Stage& stage = *program_.stages[static_cast<std::size_t>(s.stage)];

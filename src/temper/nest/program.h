@@ -84,8 +84,15 @@ struct Statement {
       reads;  ///< (stage, storage) for each stage that the definition reads, through inlined ones
 };
 
+/// The box [base, base + extent) of a storage will soon be read. It may lie outside the storage: nothing is touched.
+struct Prefetch {
+  int storage = -1;
+  std::vector<Affine> base;          ///< per axis
+  std::vector<std::int64_t> extent;  ///< per axis
+};
+
 struct Node {
-  std::variant<Loop, FusedLoop, Branch, Allocate, Statement> value;
+  std::variant<Loop, FusedLoop, Branch, Allocate, Statement, Prefetch> value;
 };
 
 enum class StorageKind : std::uint8_t { Input, Constant, Output, Blob, Workspace, Local, Register };

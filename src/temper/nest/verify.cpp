@@ -402,6 +402,12 @@ class Verifier {
 
   // ---- statements
 
+  void walk(const Prefetch& p) {
+    if (alive_[static_cast<std::size_t>(p.storage)] == 0)
+      fail("NotStored", program_.storages[static_cast<std::size_t>(p.storage)].stage,
+           "it is prefetched but not stored");
+  }
+
   void walk(const Statement& s) {
     const ir::Stage& stage = definition(s.stage);
     const std::size_t rank = stage.axes.size(), facts = facts_.size();

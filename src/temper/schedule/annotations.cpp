@@ -1,4 +1,6 @@
-// Annotation primitives: parallel, vectorize, unroll.
+// Annotation primitives: parallel, vectorize, unroll, prefetch.
+#include <algorithm>
+
 #include "temper/schedule/schedule.h"
 
 namespace temper::schedule {
@@ -49,6 +51,37 @@ void Schedule::unroll(Loop loop) {
     throw ScheduleError("NotALoop", "a fused loop cannot be unrolled", *this, loop.stage, loop.iter);
   record("unroll", {stage.definition->name, name(loop)});
   stage.iters[static_cast<std::size_t>(loop.iter)].annotation = Annotation::Unrolled;
+}
+
+void Schedule::prefetch(std::string_view source_name, Loop loop, std::int64_t distance) {
+  const int source = stage(source_name);
+  require_loop(loop, false);
+  StageSchedule& stage = edit(loop.stage);
+  const Iter& iter = stage.iters[static_cast<std::size_t>(loop.iter)];
+  if (iter.annotation != Annotation::Serial) {
+    throw ScheduleError("AnnotatedLoop", "'" + iter.name + "' is already " + std::string(to_string(iter.annotation)),
+                        *this, loop.stage, loop.iter, "prefetch in a serial loop");
+  }
+  if (stage.fuse_of(loop.iter) != nullptr)
+    throw ScheduleError("NotALoop", "a fused loop cannot prefetch", *this, loop.stage, loop.iter);
+  const std::vector<int> reads = reads_of(*this, loop.stage);
+  if (std::find(reads.begin(), reads.end(), source) == reads.end()) {
+    throw ScheduleError("NotAConsumer",
+                        "'" + stage.definition->name + "' does not read '" + std::string(source_name) + "'", *this,
+                        loop.stage);
+  }
+  if (distance < 1) {
+    throw ScheduleError("EmptyDistance", "the distance must be at least 1, not " + std::to_string(distance), *this,
+                        loop.stage, loop.iter);
+  }
+  for (const Prefetch& other : stage.prefetches) {
+    if (other.source == source && other.iter == loop.iter) {
+      throw ScheduleError("TwoPrefetches", "'" + std::string(source_name) + "' is prefetched here already", *this,
+                          loop.stage, loop.iter);
+    }
+  }
+  record("prefetch", {std::string(source_name), stage.definition->name, iter.name, std::to_string(distance)});
+  stage.prefetches.push_back({source, loop.iter, distance});
 }
 
 }  // namespace temper::schedule

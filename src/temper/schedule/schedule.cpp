@@ -73,6 +73,11 @@ void print_stage(std::string& text, const Schedule& schedule, const StageSchedul
     if (iter == marked) text += indent + std::string(line.size() - indent.size(), '^') + "\n";
     indent += "  ";
   }
+  for (const Prefetch& prefetch : stage.prefetches) {
+    text += "  prefetch " + schedule[prefetch.source].definition->name + " " +
+            stage.iters[static_cast<std::size_t>(prefetch.iter)].name + " + " + std::to_string(prefetch.distance) +
+            "\n";
+  }
   for (const Split& split : stage.splits) {
     const auto name = [&](int iter) { return stage.iters[static_cast<std::size_t>(iter)].name; };
     text += "  split " + name(split.parent) + " by " + std::to_string(split.factor) + " (" +
@@ -157,6 +162,12 @@ void Schedule::require_loop(Loop loop, bool serial) const {
   if (serial && iter.annotation != Annotation::Serial) {
     throw ScheduleError("AnnotatedLoop", "'" + iter.name + "' is already " + std::string(to_string(iter.annotation)),
                         *this, loop.stage, loop.iter, "apply splits, fuses and orders before annotations");
+  }
+  const std::vector<Prefetch>& prefetches = (*this)[loop.stage].prefetches;
+  if (serial &&
+      std::any_of(prefetches.begin(), prefetches.end(), [&](const Prefetch& p) { return p.iter == loop.iter; })) {
+    throw ScheduleError("AnnotatedLoop", "'" + iter.name + "' prefetches already", *this, loop.stage, loop.iter,
+                        "prefetch last");
   }
 }
 

@@ -3,8 +3,9 @@
 //
 // Every primitive checks its precondition, edits that data and appends itself to the trace. A primitive that fails
 // throws `ScheduleError` and leaves the schedule as it was. Primitives are grouped in one file per family:
-//   loops.cpp (split, fuse, reorder), annotations.cpp (parallel, vectorize, unroll), placement.cpp (compute_at, …),
-//   stages.cpp (cache_read, cache_write, rfactor, fuse_axes), storage.cpp (set_layout, set_scope, prepared).
+//   loops.cpp (split, fuse, reorder), annotations.cpp (parallel, vectorize, unroll, prefetch), placement.cpp
+//   (compute_at, …), stages.cpp (cache_read, cache_write, rfactor, fuse_axes), storage.cpp (set_layout, set_scope,
+//   prepared).
 // `trace.h` names them all in one table.
 #pragma once
 
@@ -61,6 +62,12 @@ struct Fuse {
   int result;
   std::vector<int> parts;  ///< outermost first
 };
+/// In each iteration of `iter` the cache lines of `source` that the iteration `distance` later reads are asked for.
+struct Prefetch {
+  int source;
+  int iter;
+  std::int64_t distance;
+};
 
 /// One storage dimension: floor(index[axis] / divisor), modulo `modulus` unless that is 0. Outermost first.
 struct LayoutDim {
@@ -82,6 +89,7 @@ struct StageSchedule {
   std::vector<Iter> iters;    ///< the spatial axes, then the reduce axes, then results of splits and fuses
   std::vector<Split> splits;  ///< in the order they were made
   std::vector<Fuse> fuses;
+  std::vector<Prefetch> prefetches;
   std::vector<int> order;    ///< leaf iters, outermost first
   Placement compute, store;  ///< `store` equals `compute` unless store_at was used
   bool store_set = false;
@@ -171,6 +179,13 @@ class Schedule {
   void vectorize(Loop loop);
   /// Replaces the loop by copies of its body. Errors: NotALoop, AnnotatedLoop.
   void unroll(Loop loop);
+  /// Asks for the part of `source` that the iteration `distance` later reads. Changes no result.
+  ///   for i in 10:                for i in 10:
+  ///     C[i] = f(A[i])    →         prefetch A[i + 2]
+  ///                                 C[i] = f(A[i])
+  /// Requires: a serial loop, not fused, of a stage that reads `source`; once for each source. The loop then stays as
+  /// it is. Errors: UnknownStage, NotALoop, AnnotatedLoop, NotAConsumer, EmptyDistance, TwoPrefetches.
+  void prefetch(std::string_view source, Loop loop, std::int64_t distance);
 
   /// Computes `stage` inside `loop` of a consumer, just before the loops inside it, for the box that is read there.
   /// Requires: `stage` is no output and no placeholder; `loop` belongs to a stage that reads it, directly or not; not

@@ -88,7 +88,8 @@ bool untouched(const Schedule& schedule, int index) {
     return here(other.compute) || here(other.store);
   };
   if (std::any_of(schedule.stages().begin(), schedule.stages().end(), is_inside)) return false;
-  return stage.splits.empty() && stage.fuses.empty() && stage.compute.kind == PlacementKind::Root && !stage.prepared &&
+  return stage.splits.empty() && stage.fuses.empty() && stage.prefetches.empty() &&
+         stage.compute.kind == PlacementKind::Root && !stage.prepared &&
          std::all_of(stage.iters.begin(), stage.iters.end(),
                      [](const Iter& iter) { return iter.annotation == Annotation::Serial; });
 }

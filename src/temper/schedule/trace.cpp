@@ -75,6 +75,8 @@ constexpr Primitive kPrimitives[] = {
     {"parallel", "STAGE LOOP", [](Schedule& s, const Args& a) { s.parallel(s.loop(a.at(0), a.at(1))); }},
     {"vectorize", "STAGE LOOP", [](Schedule& s, const Args& a) { s.vectorize(s.loop(a.at(0), a.at(1))); }},
     {"unroll", "STAGE LOOP", [](Schedule& s, const Args& a) { s.unroll(s.loop(a.at(0), a.at(1))); }},
+    {"prefetch", "SOURCE STAGE LOOP DISTANCE",
+     [](Schedule& s, const Args& a) { s.prefetch(a.at(0), s.loop(a.at(1), a.at(2)), number(a.at(3))); }},
     {"compute_at", "STAGE CONSUMER LOOP",
      [](Schedule& s, const Args& a) { s.compute_at(a.at(0), s.loop(a.at(1), a.at(2))); }},
     {"compute_inline", "STAGE", [](Schedule& s, const Args& a) { s.compute_inline(a.at(0)); }},
