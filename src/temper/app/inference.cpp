@@ -11,10 +11,17 @@ namespace temper::app {
 
 Inference::Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads)
     : executor_(plan, {.threads = threads, .cpus = {}, .time_steps = false}) {
-  for (std::int32_t t : plan->inputs)
-    inputs_.emplace_back(static_cast<std::size_t>(plan->tensors[static_cast<std::size_t>(t)].bytes));
-  for (std::int32_t t : plan->outputs)
-    outputs_.emplace_back(static_cast<std::size_t>(plan->tensors[static_cast<std::size_t>(t)].bytes));
+  const auto memory_of = [&](std::int32_t number) {
+    const runtime::PlanTensor& tensor = plan->tensors[static_cast<std::size_t>(number)];
+    try {
+      return std::vector<std::byte>(static_cast<std::size_t>(tensor.bytes));
+    } catch (const std::exception&) {
+      throw Error(ErrorCode::Io, "there is no memory for the " + std::to_string(tensor.bytes) + " bytes of a tensor",
+                  "tensor '" + tensor.name + "'", "use smaller shapes, or a machine with more memory");
+    }
+  };
+  for (std::int32_t t : plan->inputs) inputs_.push_back(memory_of(t));
+  for (std::int32_t t : plan->outputs) outputs_.push_back(memory_of(t));
 }
 
 void Inference::fill_random(std::uint64_t seed) {

@@ -15,6 +15,7 @@ namespace temper::app {
 /// A model with memory for its inputs and outputs.
 class Inference {
  public:
+  /// Throws as `runtime::Executor`, and Error{Io} that names the tensor when there is no memory for one.
   Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads);
 
   const runtime::Plan& plan() const { return executor_.plan(); }

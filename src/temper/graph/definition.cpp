@@ -39,13 +39,26 @@ ops::Node bind_placeholders(const Graph& graph, const Node& node) {
   });
 }
 
+namespace {
+
+/// How to mend what an operator refuses, where it does not say so itself.
+std::string hint_for(const Error& error) {
+  if (!error.hint().empty()) return error.hint();
+  if (error.code() == ErrorCode::InvalidModel)
+    return "the model contradicts itself here, or the sizes given with --shape do not suit it";
+  if (error.code() == ErrorCode::Unsupported) return "export the model without it, or add it: docs/extending.md";
+  return {};
+}
+
+}  // namespace
+
 void rethrow_at_node(const Node& node) {
   try {
     throw;
   } catch (const Error& error) {
     const bool has_more = !error.where().empty() && error.where() != node.op;
     throw Error(error.code(), error.message(), place(node) + (has_more ? ": " + error.where() : std::string()),
-                error.hint());
+                hint_for(error));
   }
 }
 

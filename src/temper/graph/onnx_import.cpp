@@ -188,8 +188,10 @@ class Importer {
           invalid("a dimension has size " + std::to_string(dim.dim_value()), where, "sizes are at least 1");
         }
         if (dim.dim_value() > kMaxElements / product) {
-          invalid("a dimension of size " + std::to_string(dim.dim_value()) + " is too large", where,
-                  "at most 2^40 elements a tensor are accepted");
+          invalid(
+              "a tensor is too large: its dimension of " + std::to_string(dim.dim_value()) +
+                  (product > 1 ? " times the ones before it, " + std::to_string(product) + " elements" : std::string()),
+              where, "at most 2^40 elements a tensor are accepted");
         }
         product *= dim.dim_value();
         dimension.size = dim.dim_value();

@@ -195,7 +195,7 @@ ops::TensorValue tensor_from_onnx(const onnx::TensorProto& proto, const std::fil
       throw Error(ErrorCode::InvalidModel,
                   "a tensor of shape " + to_string(sizes) + " holds " + std::to_string(raw.size()) +
                       " bytes where it needs " + std::to_string(bytes),
-                  where);
+                  where, "the file is damaged or was written wrongly; export the model again");
     }
     data.resize(raw.size());
     if (!raw.empty()) std::memcpy(data.data(), raw.data(), raw.size());
