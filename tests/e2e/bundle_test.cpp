@@ -135,5 +135,25 @@ TEST_F(Bundles, AModelIsTunedAndBuiltWithItsRecords) {
   }
 }
 
+TEST_F(Bundles, HoldsWhateverIsFasterAsAWhole) {
+  // Exhaustive enough that some task has a winner other than its default.
+  json({"tune", "sample.onnx", "--trials", "40", "--no-peer"});
+  const nlohmann::json built = json({"build", "sample.onnx", "-o", "raced.temper"});
+  if (built.contains("race")) {
+    const double tuned = built["race"]["tuned_seconds"], untuned = built["race"]["default_seconds"];
+    EXPECT_GT(tuned, 0);
+    EXPECT_GT(untuned, 0);
+    EXPECT_EQ(built["tuned"] == 0, untuned < 0.99 * tuned) << built;
+  } else {
+    EXPECT_EQ(json({"build", "sample.onnx", "-o", "plain.temper", "--no-race"})["bytes"], built["bytes"])
+        << "nothing to race: every winner is its default";
+  }
+  EXPECT_FALSE(json({"build", "sample.onnx", "-o", "sample.temper", "--no-race"}).contains("race"));
+  for (const char* bundle : {"raced.temper", "sample.temper"}) {
+    const Outcome from_c = program(TEMPER_RUN_BUNDLE, {bundle});
+    EXPECT_EQ(from_c.out, "y/out:0 1.2500\n") << from_c;
+  }
+}
+
 }  // namespace
 }  // namespace temper::e2e

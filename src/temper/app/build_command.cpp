@@ -3,45 +3,80 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "temper/app/model_race.h"
 #include "temper/app/options.h"
 #include "temper/app/session.h"
 #include "temper/runtime/bundle.h"
 #include "temper/support/error.h"
+#include "temper/tune/lookup.h"
 
 namespace temper::app {
 
+namespace {
+
+struct BuildOptions {
+  ModelOptions work;
+  std::string output;
+  bool no_race = false;
+};
+
+/// The plan of default schedules alone.
+runtime::Plan untuned_plan(const graph::Program& program, const target::Target& target, int threads) {
+  return build_model(program, target, threads,
+                     [&](const tune::Task& task) { return tune::artifact_for(nullptr, task, target, tune::Mode::Off); })
+      .plan;
+}
+
+nlohmann::json build(Session& s, const BuildOptions& o) {
+  const graph::Program program = load_program(o.work);
+  const Records records(o.work.db, s.cancellation);
+  if (!records.note().empty()) s.progress(records.note());
+  const target::Target target = target::detect();
+  BuiltModel built = build_model(program, target, o.work.threads, records);
+  std::size_t tuned = 0;
+  for (const TaskChoice& choice : built.choices) {
+    tuned += choice.record ? 1 : 0;
+    if (!choice.note.empty()) s.progress(choice.note);
+  }
+  auto plan = std::make_shared<const runtime::Plan>(std::move(built.plan));
+  nlohmann::json out{{"bundle", o.output}, {"steps", program.steps.size()}, {"tasks", program.tasks.size()}};
+  if (tuned > 0 && !o.no_race) {
+    const auto untuned = std::make_shared<const runtime::Plan>(untuned_plan(program, target, o.work.threads));
+    if (!same_kernels(*plan, *untuned)) {
+      const std::vector<peers::SideTimes> sides =
+          race_models({{"default", untuned}, {"tuned", plan}}, o.work.model, o.work.threads, false, 0, 0).sides;
+      const bool keep = !loses(sides[1], sides[0]);
+      s.print(fmt::format(
+          "whole model: tuned {}, default {}: {}\n", seconds_text(sides[1].median_seconds),
+          seconds_text(sides[0].median_seconds),
+          keep ? "the tuned kernels are used" : "the tuned kernels lose together; default schedules are used"));
+      out["race"] = {{"tuned_seconds", sides[1].median_seconds}, {"default_seconds", sides[0].median_seconds}};
+      if (!keep) {
+        plan = untuned;
+        tuned = 0;
+      }
+    }
+  }
+  runtime::save_bundle(*plan, o.output);
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(o.output));
+  s.print(fmt::format("{}: {} steps, {} tasks ({} tuned), {} bytes\n", o.output, program.steps.size(),
+                      program.tasks.size(), tuned, bytes));
+  out["bytes"] = bytes;
+  out["tuned"] = tuned;
+  return out;
+}
+
+}  // namespace
+
 void declare_build(CLI::App& command, Session& session) {
-  struct Options {
-    ModelOptions work;
-    std::string output;
-  };
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BuildOptions>();
   declare_work(command, o->work, false);
   command.get_option("MODEL")->required();
   command.add_option("-o,--output", o->output, "The bundle to write (model.temper)")->required();
+  command.add_flag("--no-race", o->no_race,
+                   "Use the tuned kernels without timing the whole model against default schedules");
   command.add_option("--disable-pass", o->work.disabled_passes, "Leave out a graph pass");
-  command.callback([&session, o] {
-    session.action = [o](Session& s) {
-      const graph::Program program = load_program(o->work);
-      const Records records(o->work.db, s.cancellation);
-      if (!records.note().empty()) s.progress(records.note());
-      const BuiltModel built = build_model(program, target::detect(), o->work.threads, records);
-      runtime::save_bundle(built.plan, o->output);
-      std::size_t tuned = 0;
-      for (const TaskChoice& choice : built.choices) {
-        tuned += choice.record ? 1 : 0;
-        if (!choice.note.empty()) s.progress(choice.note);
-      }
-      const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(o->output));
-      s.print(fmt::format("{}: {} steps, {} tasks ({} tuned), {} bytes\n", o->output, program.steps.size(),
-                          program.tasks.size(), tuned, bytes));
-      return nlohmann::json{{"bundle", o->output},
-                            {"bytes", bytes},
-                            {"steps", program.steps.size()},
-                            {"tasks", program.tasks.size()},
-                            {"tuned", tuned}};
-    };
-  });
+  command.callback([&session, o] { session.action = [o](Session& s) { return build(s, *o); }; });
 }
 
 }  // namespace temper::app

@@ -1,5 +1,7 @@
 #include "temper/app/model_race.h"
 
+#include <algorithm>
+
 #include "temper/peers/child_process.h"
 #include "temper/peers/peer.h"
 #include "temper/support/clock.h"
@@ -55,6 +57,17 @@ ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& m
   options.seed = seed;
   out.sides = peers::interleave(sides, options);
   return out;
+}
+
+bool loses(const peers::SideTimes& tuned, const peers::SideTimes& untuned) {
+  constexpr double kChance = 0.01;
+  return peers::ratio(untuned, tuned) < 1 - kChance;
+}
+
+bool same_kernels(const runtime::Plan& a, const runtime::Plan& b) {
+  return std::ranges::equal(a.artifacts, b.artifacts, [](const runtime::Bytes& x, const runtime::Bytes& y) {
+    return std::ranges::equal(x.span(), y.span());
+  });
 }
 
 }  // namespace temper::app

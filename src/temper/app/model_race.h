@@ -26,4 +26,11 @@ struct NamedPlan {
 ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, int threads, bool peer,
                        std::uint64_t seed, int checks = 3);
 
+/// Kernels that win alone can lose together: they meet other caches, and other neighbours. Whether `tuned` takes longer
+/// than `untuned` by more than the two medians of one race differ by chance.
+bool loses(const peers::SideTimes& tuned, const peers::SideTimes& untuned);
+
+/// Whether both plans run the same kernels: then there is nothing to race.
+bool same_kernels(const runtime::Plan& a, const runtime::Plan& b);
+
 }  // namespace temper::app

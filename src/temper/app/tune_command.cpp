@@ -120,6 +120,8 @@ nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& prog
     out["max_error"] = std::max(times.max_error[0], times.max_error[1]);
   }
   s.print("\n");
+  if (loses(times.sides[1], times.sides[0]))
+    s.print("the tuned kernels lose together: temper build times both again and keeps the faster; tune for longer\n");
   if (!times.onnxruntime_error.empty()) s.progress("ONNX Runtime was not timed: " + times.onnxruntime_error);
   return out;
 }
