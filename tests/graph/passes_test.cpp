@@ -11,6 +11,7 @@
 #include "temper/graph/passes/identities.h"
 #include "temper/graph/passes/infer.h"
 #include "temper/graph/passes/layout.h"
+#include "temper/graph/passes/lift_rank.h"
 #include "temper/graph/passes/patterns.h"
 #include "temper/graph/passes/split_gemm.h"
 #include "temper/graph/passes/transposed_conv.h"
@@ -325,6 +326,46 @@ TEST(Patterns, MeanOverTheMiddleIsNoLayerNorm) {
 }
 
 // --- Gemm ------------------------------------------------------------------------------------------------------------
+
+// --- one spatial axis ------------------------------------------------------------------------------------------------
+
+TEST(LiftRank, ConvolutionsPoolsAndWhatIsBetweenThem) {
+  std::mt19937 random(3);
+  ModelBuilder b;
+  const auto list = [](std::vector<std::int64_t> values) { return values; };
+  b.input("x", {2, 3, 17}).floats("w", {4, 3, 5}, random_numbers(random, 60)).floats("s", {4, 1}, {1, 2, 3, 4});
+  b.node("Conv", {"x", "w"}, {"c"}, attribute("strides", list({2})), attribute("auto_pad", std::string("SAME_LOWER")));
+  b.node("Mul", {"c", "s"}, {"m"}).node("Relu", {"m"}, {"r"});
+  b.node("MaxPool", {"r"}, {"p"}, attribute("kernel_shape", list({3})), attribute("pads", list({1, 0})));
+  b.floats("v", {4, 2, 3}, random_numbers(random, 24));
+  b.node("ConvTranspose", {"p", "v"}, {"t"}, attribute("strides", list({2})), attribute("output_padding", list({1})));
+  b.node("GlobalAveragePool", {"t"}, {"y"}).output("y").output("r");
+  EXPECT_EQ(operators(after(lift_rank, b)),
+            "Reshape,Conv,Mul,Relu,MaxPool,ConvTranspose,GlobalAveragePool,Reshape,Reshape");
+}
+
+TEST(LiftRank, SizesThatTheModelGives) {
+  std::mt19937 random(3);
+  for (const char* pad : {"NOTSET", "SAME_UPPER", "SAME_LOWER"}) {
+    for (const bool shaped : {false, true}) {
+      ModelBuilder b;
+      b.input("x", {1, 2, 5}).floats("v", {2, 2, 3}, random_numbers(random, 12));
+      b.node("ConvTranspose", {"x", "v"}, {"y"}, attribute("strides", std::vector<std::int64_t>{2}),
+             attribute("auto_pad", std::string(pad)));
+      if (shaped) *b.last_node().add_attribute() = attribute("output_shape", std::vector<std::int64_t>{9});
+      b.output("y");
+      EXPECT_EQ(operators(after(lift_rank, b)), "Reshape,ConvTranspose,Reshape") << pad << shaped;
+    }
+  }
+}
+
+TEST(LiftRank, OtherRanksStay) {
+  std::mt19937 random(3);
+  ModelBuilder b;
+  b.input("x", {1, 2, 3, 4, 5}).floats("w", {3, 2, 1, 2, 3}, random_numbers(random, 36));
+  b.node("Conv", {"x", "w"}, {"c"}).node("Relu", {"c"}, {"y"}).output("y");
+  EXPECT_EQ(operators(after(lift_rank, b)), "Conv,Relu");
+}
 
 // --- transposed convolutions -----------------------------------------------------------------------------------------
 

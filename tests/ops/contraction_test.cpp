@@ -199,8 +199,8 @@ TEST(Conv, ErrorsNameWhatDoesNotFit) {
             "invalid_model: the weights f32[3,2,3,3] do not fit 4 input channels in 1 groups (Conv)");
   EXPECT_EQ(build_error({"Conv", {in, known(random_array({3, 4, 9, 3}, 2))}}),
             "invalid_model: the kernel is larger than the padded input (Conv)");
-  EXPECT_EQ(build_error({"Conv", {unknown(random_array({1, 4, 8}, 1)), known(random_array({3, 4, 3}, 2))}}),
-            "unsupported: the weights have rank 3; only 2-D convolutions (rank 4) are supported (Conv)");
+  EXPECT_EQ(build_error({"Conv", {unknown(random_array({1, 4, 8}, 1)), known(random_array({3, 4, 3, 3}, 2))}}),
+            "invalid_model: the weights f32[3,4,3,3] do not fit an input f32[1,4,8] (Conv)");
   EXPECT_EQ(build_error({"Conv", {in, known(random_array({3, 4, 3, 3}, 2))}, attributes({{"strides", list({1})}})}),
             "invalid_model: attribute 'strides' has 1 values, not 2 (Conv)");
   EXPECT_EQ(build_error({"Conv", {in}}), "invalid_model: it has 1 inputs (Conv)");
@@ -304,8 +304,8 @@ TEST(ConvTranspose, ErrorsNameWhatDoesNotFit) {
       build_error(
           {"ConvTranspose", {in, known(random_array({4, 2, 3, 3}, 2))}, attributes({{"pads", list({9, 9, 9, 9})}})}),
       "invalid_model: the padding leaves no output (ConvTranspose)");
-  EXPECT_EQ(build_error({"ConvTranspose", {unknown(random_array({1, 4, 8}, 1)), known(random_array({4, 3, 3}, 2))}}),
-            "unsupported: input and weights have ranks 3 and 3; only two spatial axes (rank 4) are supported "
+  EXPECT_EQ(build_error({"ConvTranspose", {unknown(random_array({1, 4}, 1)), known(random_array({4, 3}, 2))}}),
+            "unsupported: input and weights have ranks 2 and 2; one to three spatial axes (rank 3 to 5) are supported "
             "(ConvTranspose)");
 }
 

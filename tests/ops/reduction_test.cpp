@@ -118,8 +118,8 @@ TEST(Pool, Errors) {
   EXPECT_EQ(build_error({"MaxPool", {in}, attributes({{"kernel_shape", list({2, 2})}}), 21, Layout::Nchw, 2}),
             "unsupported: the output of indices is not supported (MaxPool)");
   EXPECT_THAT(
-      build_error({"AveragePool", {unknown(random_array({1, 1, 4}, 1))}, attributes({{"kernel_shape", list({2})}})}),
-      HasSubstr("unsupported: the input has rank 3"));
+      build_error({"AveragePool", {unknown(random_array({1, 4}, 1))}, attributes({{"kernel_shape", list({2})}})}),
+      HasSubstr("unsupported: the input has rank 2"));
 }
 
 /// Softmax over the axes in `inner`, or its logarithm.

@@ -9,6 +9,7 @@
 #include "temper/graph/passes/identities.h"
 #include "temper/graph/passes/infer.h"
 #include "temper/graph/passes/layout.h"
+#include "temper/graph/passes/lift_rank.h"
 #include "temper/graph/passes/patterns.h"
 #include "temper/graph/passes/split_gemm.h"
 #include "temper/graph/passes/transposed_conv.h"
@@ -23,6 +24,7 @@ constexpr std::array kPasses{
     Pass{"patterns", "hard-swish, hard-sigmoid, gelu and layer norm written as several nodes", recognise_patterns,
          false},
     Pass{"affine", "batch norm, scales and shifts folded into convolution weights", fold_affine, false},
+    Pass{"rank", "operators over one spatial axis as operators over two", lift_rank, false},
     Pass{"transposed", "transposed convolutions as dense ones whose channels become pixels",
          lower_transposed_convolutions, false},
     Pass{"gemm", "Gemm split into a matrix product and an addition", split_gemm, false},

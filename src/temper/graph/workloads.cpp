@@ -67,7 +67,7 @@ ops::Conv2dShape conv_shape(const Graph& graph, const Node& node) {
   const Sizes weights = graph.sizes(node.inputs[1]);
   ops::Conv2dShape shape;
   const auto window =
-      ops::window_axes(bind_placeholders(graph, node), in, std::array<std::int64_t, 2>{weights[2], weights[3]});
+      ops::window_axes(bind_placeholders(graph, node), in, std::vector<std::int64_t>{weights[2], weights[3]});
   shape.y = window[0];
   shape.x = window[1];
   shape.layout = node.layout;

@@ -56,31 +56,73 @@ Tensor conv2d(const Conv2dShape& s, const Tensor& in, const Tensor& weight, cons
       layout.arrange<std::string>("n", "oc", "y", "x"));
 }
 
+namespace {
+
+/// Any number of spatial axes, channels first.
+Tensor conv_nd(const Node& node, const std::vector<WindowAxis>& window, std::int64_t groups, const std::string& name) {
+  constexpr const char* kTapNames[] = {"kd", "kh", "kw"};
+  const Tensor &in = node.input(0), &weight = node.input(1);
+  const std::vector<std::int64_t> shape = in.shape(), weights = weight.shape();
+  const SpatialLayout layout(Layout::Nchw, shape.size());
+  const std::int64_t group_ic = weights[1], group_oc = weights[0] / groups;
+  std::vector<std::int64_t> sizes;
+  for (const WindowAxis& axis : window) sizes.push_back(axis.output);
+  return ir::compute(
+      name, extents(layout.arrange(shape[0], weights[0], sizes)),
+      [&](std::span<const Axis> axes) {
+        const Axis ic = ir::reduce("ic", group_ic);
+        std::vector<Axis> reduced{ic};
+        std::vector<Expr> places, weight_index{Expr(axes[1]), Expr(ic)};
+        for (std::size_t i = 0; i < window.size(); ++i) {
+          reduced.push_back(ir::reduce(kTapNames[3 - window.size() + i], window[i].kernel));
+          places.push_back(window[i].position(axes[2 + i], reduced.back()));
+          weight_index.emplace_back(reduced.back());
+        }
+        const Expr channel = groups == 1 ? Expr(ic) : ir::floor_div(axes[1], group_oc) * group_ic + ic;
+        ir::Definition definition =
+            ir::sum(in.at(layout.arrange<Expr>(axes[0], channel, places)) * weight.at(weight_index), reduced);
+        for (std::size_t i = 0; i < window.size(); ++i) {
+          for (const Expr& condition : window[i].conditions(places[i]))
+            definition = std::move(definition).where(condition);
+        }
+        return definition;
+      },
+      layout.names("oc"));
+}
+
+}  // namespace
+
 std::vector<Tensor> build_conv(const Node& node) {
   const Tensor &in = node.input(0), &weight = node.input(1);
   const std::vector<std::int64_t> shape = in.shape(), weights = weight.shape();
-  if (weights.size() != 4)
-    unsupported(node, "the weights have rank " + std::to_string(weights.size()) +
-                          "; only 2-D convolutions (rank 4) are supported");
-  Conv2dShape s;
-  const auto window = window_axes(node, shape, std::array<std::int64_t, 2>{weights[2], weights[3]});
-  s.y = window[0];
-  s.x = window[1];
-  s.layout = node.layout;
-  s.dtype = in.dtype();
-  s.n = shape[0];
-  s.ic = shape[PixelLayout(node.layout).channel];
-  s.oc = weights[0];
-  s.groups = node.attributes->integer("group", 1);
-  if (s.groups < 1 || s.oc % s.groups != 0 || s.ic != weights[1] * s.groups) {
-    invalid(node, "the weights " + type_of(weight).text() + " do not fit " + std::to_string(s.ic) +
-                      " input channels in " + std::to_string(s.groups) + " groups");
+  if (weights.size() != shape.size() || weights.size() < 3)
+    invalid(node, "the weights " + type_of(weight).text() + " do not fit an input " + type_of(in).text());
+  const std::vector<WindowAxis> window = window_axes(node, shape, std::vector(weights.begin() + 2, weights.end()));
+  const SpatialLayout layout(node.layout, shape.size());
+  const std::int64_t channels = shape[layout.channel], groups = node.attributes->integer("group", 1);
+  if (groups < 1 || weights[0] % groups != 0 || channels != weights[1] * groups) {
+    invalid(node, "the weights " + type_of(weight).text() + " do not fit " + std::to_string(channels) +
+                      " input channels in " + std::to_string(groups) + " groups");
   }
-  if (!node.has(2)) return {conv2d(s, in, weight, node.name)};
+  const auto convolution = [&](const std::string& name) {
+    if (shape.size() != 4) return conv_nd(node, window, groups, name);
+    Conv2dShape s;
+    s.y = window[0];
+    s.x = window[1];
+    s.layout = node.layout;
+    s.dtype = in.dtype();
+    s.n = shape[0];
+    s.ic = channels;
+    s.oc = weights[0];
+    s.groups = groups;
+    return conv2d(s, in, weight, name);
+  };
+  if (!node.has(2)) return {convolution(node.name)};
   const Tensor& bias = node.input(2);
-  if (bias.shape() != std::vector<std::int64_t>{s.oc}) invalid(node, "the bias must have one value per output channel");
-  const Tensor product = conv2d(s, in, weight, node.name + "_conv");
-  return {append_epilogue(product, {{"bias", {}}}, {bias}, PixelLayout(node.layout).channel, node.name)};
+  if (bias.shape() != std::vector<std::int64_t>{weights[0]})
+    invalid(node, "the bias must have one value per output channel");
+  const Tensor product = convolution(node.name + "_conv");
+  return {append_epilogue(product, {{"bias", {}}}, {bias}, layout.channel, node.name)};
 }
 
 }  // namespace temper::ops

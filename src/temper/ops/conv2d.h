@@ -24,7 +24,7 @@ Conv2dShape conv2d_shape(Conv2dShape shape);
 /// channel).
 ir::Tensor conv2d(const Conv2dShape& shape, const ir::Tensor& in, const ir::Tensor& weight, const std::string& name);
 
-/// ONNX Conv, the bias in an elementwise stage behind it.
+/// ONNX Conv with one to three spatial axes, the bias in an elementwise stage behind it.
 std::vector<ir::Tensor> build_conv(const Node& node);
 
 }  // namespace temper::ops

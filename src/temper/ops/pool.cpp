@@ -14,24 +14,33 @@ using ir::Tensor;
 
 namespace {
 
+constexpr const char* kTapNames[] = {"kd", "kh", "kw"};
+
 using Reduce = Definition (*)(Expr, std::vector<Axis>);
 
-Tensor pool(const Node& node, const std::array<WindowAxis, 2>& window, const std::string& name, Reduce reduce) {
+Tensor pool(const Node& node, const std::vector<WindowAxis>& window, const std::string& name, Reduce reduce) {
   const Tensor& in = node.input(0);
-  const PixelLayout layout(node.layout);
   const std::vector<std::int64_t> shape = in.shape();
-  const auto& [wy, wx] = window;
+  const SpatialLayout layout(node.layout, shape.size());
+  std::vector<std::int64_t> sizes;
+  for (const WindowAxis& axis : window) sizes.push_back(axis.output);
   return ir::compute(
-      name, extents(layout.arrange(shape[0], shape[layout.channel], wy.output, wx.output)),
+      name, extents(layout.arrange(shape[0], shape[layout.channel], sizes)),
       [&](std::span<const Axis> axes) {
-        const Axis kh = ir::reduce("kh", wy.kernel), kw = ir::reduce("kw", wx.kernel);
-        const Expr iy = wy.position(axes[layout.y], kh), ix = wx.position(axes[layout.x], kw);
-        Definition definition = reduce(in.at(layout.arrange<Expr>(axes[0], axes[layout.channel], iy, ix)), {kh, kw});
-        for (const Expr& condition : wy.conditions(iy)) definition = std::move(definition).where(condition);
-        for (const Expr& condition : wx.conditions(ix)) definition = std::move(definition).where(condition);
+        std::vector<Axis> taps;
+        std::vector<Expr> places;
+        for (std::size_t i = 0; i < window.size(); ++i) {
+          taps.push_back(ir::reduce(kTapNames[3 - window.size() + i], window[i].kernel));
+          places.push_back(window[i].position(axes[layout.first + i], taps.back()));
+        }
+        Definition definition = reduce(in.at(layout.arrange<Expr>(axes[0], axes[layout.channel], places)), taps);
+        for (std::size_t i = 0; i < window.size(); ++i) {
+          for (const Expr& condition : window[i].conditions(places[i]))
+            definition = std::move(definition).where(condition);
+        }
         return definition;
       },
-      layout.arrange<std::string>("n", "c", "y", "x"));
+      layout.names("c"));
 }
 
 /// Number of taps of the window at `out` that count: those inside the input, or inside input and padding.
@@ -101,22 +110,27 @@ std::vector<Tensor> build_max_pool(const Node& node) {
 }
 
 std::vector<Tensor> build_average_pool(const Node& node) {
-  const std::array<WindowAxis, 2> window = window_axes(node, node.input(0).shape());
-  const auto& [wy, wx] = window;
+  const std::vector<WindowAxis> window = window_axes(node, node.input(0).shape());
   const bool include_padding = node.attributes->integer("count_include_pad", 0) != 0;
   const Tensor total = pool(node, window, node.name + "_total", ir::sum);
-  const PixelLayout layout(node.layout);
+  const SpatialLayout layout(node.layout, total.shape().size());
+  std::int64_t kernel = 1;
+  bool all_uniform = true;
+  for (const WindowAxis& axis : window) {
+    kernel *= axis.kernel;
+    all_uniform = all_uniform && uniform(axis, include_padding);
+  }
   return {ir::compute(
       node.name, extents(total.shape()),
       [&](std::span<const Axis> axes) {
         const Expr value = total.at(as_exprs(axes));
-        if (uniform(wy, include_padding) && uniform(wx, include_padding)) {
-          return Definition(value * ir::literal(1.0 / static_cast<double>(wy.kernel * wx.kernel), value.dtype()));
-        }
-        const Expr count = taps(wy, axes[layout.y], include_padding) * taps(wx, axes[layout.x], include_padding);
+        if (all_uniform) return Definition(value * ir::literal(1.0 / static_cast<double>(kernel), value.dtype()));
+        Expr count = Expr(1);
+        for (std::size_t i = 0; i < window.size(); ++i)
+          count = count * taps(window[i], axes[layout.first + i], include_padding);
         return Definition(value / ir::cast(count, value.dtype()));
       },
-      layout.arrange<std::string>("n", "c", "y", "x"))};
+      layout.names("c"))};
 }
 
 std::vector<Tensor> build_global_max_pool(const Node& node) {

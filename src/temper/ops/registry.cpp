@@ -11,6 +11,7 @@
 #include "temper/ops/gather.h"
 #include "temper/ops/gemm.h"
 #include "temper/ops/layernorm.h"
+#include "temper/ops/lstm.h"
 #include "temper/ops/matmul.h"
 #include "temper/ops/pad.h"
 #include "temper/ops/pixel_shuffle.h"
@@ -36,8 +37,8 @@ constexpr Operator kOperators[] = {
     {"AveragePool", Reduction, "mean over sliding windows", 1, 1, 7, build_average_pool},
     {"BatchNormalization", Elementwise, "normalisation with given mean and variance", 5, 5, 7, build_batchnorm},
     {"Concat", Movement, "tensors side by side", 1, -1, 4, build_concat},
-    {"Conv", Contraction, "2-D convolution", 2, 3, 1, build_conv},
-    {"ConvTranspose", Contraction, "2-D transposed convolution", 2, 3, 1, build_conv_transpose},
+    {"Conv", Contraction, "convolution", 2, 3, 1, build_conv},
+    {"ConvTranspose", Contraction, "transposed convolution", 2, 3, 1, build_conv_transpose},
     {"DepthToSpace", Movement, "blocks of channels as blocks of pixels", 1, 1, 1, build_depth_to_space},
     {"Dropout", View, "the input (inference)", 1, 3, 6, build_identity},
     {"Expand", Movement, "broadcast to a shape", 2, 2, 8, build_expand},
@@ -47,6 +48,7 @@ constexpr Operator kOperators[] = {
     {"GlobalAveragePool", Reduction, "mean over all pixels", 1, 1, 1, build_global_average_pool},
     {"GlobalMaxPool", Reduction, "maximum over all pixels", 1, 1, 1, build_global_max_pool},
     {"Identity", View, "the input", 1, 1, 1, build_identity},
+    {"LSTM", Reduction, "long short-term memory", 3, 8, 7, build_lstm},
     {"LayerNormalization", Reduction, "normalisation over trailing axes", 2, 3, 17, build_layernorm},
     {"LogSoftmax", Reduction, "logarithm of softmax", 1, 1, 1, build_log_softmax},
     {"MatMul", Contraction, "matrix product with batch broadcasting", 2, 2, 1, build_matmul},

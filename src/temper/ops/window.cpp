@@ -19,37 +19,48 @@ void WindowAxis::set_output(bool ceil_mode) {
   if (ceil_mode && (output - 1) * stride >= input + pad_begin) --output;
 }
 
-std::array<WindowAxis, 2> window_axes(const Node& node, const std::vector<std::int64_t>& input_shape,
-                                      std::optional<std::array<std::int64_t, 2>> kernel) {
-  if (input_shape.size() != 4) {
-    unsupported(node, "the input has rank " + std::to_string(input_shape.size()) +
-                          "; only two spatial axes (rank 4) are supported");
+std::vector<std::int64_t> integers_per_axis(const Node& node, std::string_view name, std::size_t count,
+                                            std::int64_t if_absent) {
+  std::vector<std::int64_t> values = node.attributes->integers(name, std::vector<std::int64_t>(count, if_absent));
+  if (values.size() != count) {
+    invalid(node, "attribute '" + std::string(name) + "' has " + std::to_string(values.size()) + " values, not " +
+                      std::to_string(count));
   }
+  return values;
+}
+
+std::vector<std::string> SpatialLayout::names(const std::string& channel_name) const {
+  std::vector<std::string> places{"z", "y", "x"};
+  places.erase(places.begin(), places.end() - static_cast<std::ptrdiff_t>(spatial()));
+  return arrange<std::string>("n", channel_name, std::move(places));
+}
+
+std::vector<WindowAxis> window_axes(const Node& node, const std::vector<std::int64_t>& input_shape,
+                                    std::optional<std::vector<std::int64_t>> kernel) {
+  if (input_shape.size() < 3 || input_shape.size() > 5) {
+    unsupported(node, "the input has rank " + std::to_string(input_shape.size()) +
+                          "; one to three spatial axes (rank 3 to 5) are supported");
+  }
+  const SpatialLayout layout(node.layout, input_shape.size());
+  const std::size_t count = layout.spatial();
   const Attributes& attributes = *node.attributes;
-  const auto of_length = [&](std::string_view name, std::size_t length, std::int64_t value) {
-    std::vector<std::int64_t> values = attributes.integers(name, std::vector<std::int64_t>(length, value));
-    if (values.size() != length) {
-      invalid(node, "attribute '" + std::string(name) + "' has " + std::to_string(values.size()) + " values, not " +
-                        std::to_string(length));
-    }
-    return values;
-  };
-  const std::vector<std::int64_t> strides = of_length("strides", 2, 1), dilations = of_length("dilations", 2, 1),
-                                  pads = of_length("pads", 4, 0);
-  std::vector<std::int64_t> kernel_shape =
-      kernel ? std::vector<std::int64_t>{(*kernel)[0], (*kernel)[1]} : attributes.integers("kernel_shape");
-  if (kernel_shape.size() != 2)
-    invalid(node, "attribute 'kernel_shape' has " + std::to_string(kernel_shape.size()) + " values, not 2");
-  if (kernel && of_length("kernel_shape", 2, 0) != kernel_shape && attributes.has("kernel_shape")) {
+  const std::vector<std::int64_t> strides = integers_per_axis(node, "strides", count, 1),
+                                  dilations = integers_per_axis(node, "dilations", count, 1),
+                                  pads = integers_per_axis(node, "pads", 2 * count, 0);
+  const std::vector<std::int64_t> kernel_shape = kernel ? *kernel : attributes.integers("kernel_shape");
+  if (kernel_shape.size() != count) {
+    invalid(node, "attribute 'kernel_shape' has " + std::to_string(kernel_shape.size()) + " values, not " +
+                      std::to_string(count));
+  }
+  if (kernel && attributes.has("kernel_shape") && integers_per_axis(node, "kernel_shape", count, 0) != kernel_shape) {
     invalid(node, "attribute 'kernel_shape' differs from the shape of the weights");
   }
   const std::string auto_pad = attributes.text("auto_pad", "NOTSET");
   const bool ceil_mode = attributes.integer("ceil_mode", 0) != 0;
-  const PixelLayout layout(node.layout);
-  std::array<WindowAxis, 2> axes;
-  for (std::size_t i = 0; i < 2; ++i) {
+  std::vector<WindowAxis> axes(count);
+  for (std::size_t i = 0; i < count; ++i) {
     WindowAxis& axis = axes[i];
-    axis.input = input_shape[i == 0 ? layout.y : layout.x];
+    axis.input = input_shape[layout.first + i];
     axis.kernel = kernel_shape[i];
     axis.stride = strides[i];
     axis.dilation = dilations[i];
@@ -57,7 +68,7 @@ std::array<WindowAxis, 2> window_axes(const Node& node, const std::vector<std::i
       invalid(node, "kernel, stride and dilation must be positive");
     if (auto_pad == "NOTSET") {
       axis.pad_begin = pads[i];
-      axis.pad_end = pads[i + 2];
+      axis.pad_end = pads[i + count];
     } else if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
       const std::int64_t wanted = (axis.input + axis.stride - 1) / axis.stride;
       const std::int64_t total = std::max<std::int64_t>(0, (wanted - 1) * axis.stride + axis.span() - axis.input);

@@ -1,8 +1,9 @@
-// Sliding windows over the two spatial axes: what convolution and pooling share.
+// Sliding windows over the spatial axes: what convolution and pooling share.
 #pragma once
 
-#include <array>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "temper/ops/operator.h"
@@ -28,10 +29,32 @@ struct WindowAxis {
 };
 
 /// Sizes of a window operator from the attributes kernel_shape, strides, pads, dilations, auto_pad and ceil_mode, for
-/// an input laid out as the node says. Throws Error{Unsupported} unless the input has rank 4, Error{InvalidModel} for
-/// sizes that do not fit.
-std::array<WindowAxis, 2> window_axes(const Node& node, const std::vector<std::int64_t>& input_shape,
-                                      std::optional<std::array<std::int64_t, 2>> kernel = std::nullopt);
+/// an input laid out as the node says: one entry for each spatial axis. Throws Error{Unsupported} unless the input has
+/// 1 to 3 of them, Error{InvalidModel} for sizes that do not fit.
+std::vector<WindowAxis> window_axes(const Node& node, const std::vector<std::int64_t>& input_shape,
+                                    std::optional<std::vector<std::int64_t>> kernel = std::nullopt);
+
+/// Reads an attribute of `count` integers, each `if_absent` when it is not there. Throws Error{InvalidModel} for
+/// another number of them.
+std::vector<std::int64_t> integers_per_axis(const Node& node, std::string_view name, std::size_t count,
+                                            std::int64_t if_absent);
+
+/// Places n, channel and the spatial axes of activations of any rank. NHWC is known for rank 4 alone; other ranks are
+/// channels first.
+struct SpatialLayout {
+  std::size_t rank, channel, first;  ///< `first`: the first spatial axis; the others follow it
+  SpatialLayout(Layout layout, std::size_t tensor_rank)
+      : rank(tensor_rank), channel(layout == Layout::Nhwc && tensor_rank == 4 ? 3 : 1), first(channel == 1 ? 2 : 1) {}
+  std::size_t spatial() const { return rank - 2; }
+  template <class T>
+  std::vector<T> arrange(T n, T c, std::vector<T> places) const {
+    places.insert(places.begin(), std::move(n));
+    places.insert(places.begin() + static_cast<std::ptrdiff_t>(channel), std::move(c));
+    return places;
+  }
+  /// "n", "c", and x, y x, or z y x.
+  std::vector<std::string> names(const std::string& channel_name) const;
+};
 
 /// Places n, channel and the two pixel axes of 4-D activations.
 struct PixelLayout {

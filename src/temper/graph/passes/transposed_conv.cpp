@@ -44,7 +44,7 @@ bool can_lower(const Graph& graph, const Node& node) {
 
 /// [ic, oc, kh, kw] → [(row class, column class, oc), ic, taps, taps]: flipped, every stride-th tap, zero where a class
 /// has none.
-ops::TensorValue class_weights(const ops::TensorValue& weights, const std::array<ops::WindowAxis, 2>& axes,
+ops::TensorValue class_weights(const ops::TensorValue& weights, const std::vector<ops::WindowAxis>& axes,
                                const AxisPlan& y, const AxisPlan& x) {
   const Sizes from = weights.type.shape;
   const std::vector<double> values = weights.numbers();
