@@ -285,6 +285,12 @@ TEST_P(Operations, MaskedMemory) {
     s.memory.push_back(numbers(GetParam().dtype, kBlocks * n, 9));
     b.store(target, s.offset, s.a, b.binary(Op::Lt, s.a, s.b));
     b.store(target, last, s.b, tail);
+    // Lanes that are false whatever the values are, beside lanes that vary: whole registers of them in wide vectors.
+    const Value some = b.binary(Op::And, b.binary(Op::Lt, s.a, s.b), b.const_mask(0x7, n));
+    s.out("some_lanes", b.load(0, s.offset, n, some));
+    s.out("some_lanes_again", b.load(1, s.offset, n, some));
+    const Value uniform = b.broadcast(b.binary(Op::Gt, s.kernel.run[0].index, b.const_int(1)), n);
+    s.out("uniform_lanes", b.load(0, s.offset, n, b.binary(Op::And, uniform, b.const_mask(0x7, n))));
     const Value scalar = b.load(0, zero, 1, b.binary(Op::Gt, s.kernel.run[0].index, b.const_int(2)));
     s.out("scalar_mask", scalar);
     b.store(target, zero, scalar, b.binary(Op::Eq, s.kernel.run[0].index, b.const_int(4)));
