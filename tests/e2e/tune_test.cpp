@@ -214,5 +214,41 @@ TEST_F(Tuning, AnOperatorThatCannotBeTunedFails) {
   EXPECT_THAT(outcome.err, HasSubstr("temper: ")) << outcome;
 }
 
+TEST_F(Tuning, EveryRecordIsExplained) {
+  const std::string spec = "matmul(m=24,n=32,k=40,epilogue=mulc:100000+addc:2e-9)";
+  tune_calmly({"tune", "--op", spec, "--trials", "8"}, "t.db");
+  const nlohmann::json list = json({"db", "list", "--db", "t.db"});
+  ASSERT_EQ(list["tasks"].size(), 1U);
+  const std::string key = list["tasks"][0]["task"];
+  std::vector<std::int64_t> ids;
+  store::open_sqlite(file("t.db"), store::OpenMode::ReadOnly)->for_each([&](const record::Record& r) {
+    ids.push_back(r.id);
+  });
+  EXPECT_EQ(ids.size(), 8U) << "one record a trial";
+  for (const std::int64_t id : ids) {
+    const nlohmann::json explained = json({"explain", "--record", std::to_string(id), "--db", "t.db"});
+    EXPECT_EQ(explained["name"], key);
+    EXPECT_FALSE(explained["asm"].get<std::string>().empty());
+  }
+  const std::string hash = json({"explain", "--op", spec, "--db", "t.db"})["artifact_hash"];
+  EXPECT_EQ(json({"explain", "--op", key, "--db", "t.db"})["artifact_hash"], hash) << "a key is a SPEC too";
+}
+
+TEST_F(Tuning, NothingIsMeasuredTwiceWhenOtherTasksLendTheirWinners) {
+  for (const int m : {24, 25, 26, 27}) {
+    const std::string spec = "matmul(m=" + std::to_string(m) + ",n=32,k=40)";
+    const nlohmann::json report = json({"tune", "--op", spec, "--trials", "12", "--db", "t.db"});
+    EXPECT_EQ(report["trials"], 12);
+    for (const nlohmann::json& task : json({"db", "list", "--db", "t.db"})["tasks"])
+      EXPECT_EQ(task["records"], 12) << task;
+  }
+}
+
+TEST_F(Tuning, TensorsThatAreTooLargeAreNamedBeforeAnythingIsBuilt) {
+  const Outcome outcome = temper({"tune", "--op", "matmul(m=20000,n=20000,k=8)", "--trials", "4", "--db", "t.db"});
+  EXPECT_EQ(outcome.code, 2) << outcome;
+  EXPECT_THAT(outcome.err, HasSubstr("its tensors take 1527 MiB; a task is measured with at most 1024"));
+}
+
 }  // namespace
 }  // namespace temper::e2e

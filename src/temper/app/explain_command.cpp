@@ -16,6 +16,7 @@ namespace {
 struct ExplainOptions {
   ModelOptions work;
   std::int64_t record = 0;
+  int task = -1;
   std::string stage;
   std::string dump_after;
   std::vector<std::string> disabled;
@@ -88,6 +89,25 @@ nlohmann::json explain_model(Session& s, const ExplainOptions& o) {
   return {{"steps", nodes}, {"tasks", tasks}, {"views", program.views.size()}};
 }
 
+/// The task of a record that keeps no definition: the model's or the SPEC's that was given, or what its key says.
+tune::Task task_of(const record::Record& record, const ExplainOptions& o) {
+  const std::string key = record.task.text(), place = "record " + std::to_string(record.id);
+  if (!o.work.model.empty()) {
+    int threads = o.work.threads;
+    for (const auto& [name, value] : record.task.fields) threads = name == "threads" ? std::stoi(value) : threads;
+    for (tune::Task& task : tune::tasks_from_model(load_program(o.work), threads)) {
+      if (task.key == record.task) return std::move(task);
+    }
+    throw Error(ErrorCode::NotFound, "the model has no task " + key, place, "are its shapes those of the record?");
+  }
+  try {
+    return tune::task_from_spec(key, 1);
+  } catch (const Error&) {
+    throw Error(ErrorCode::NotFound, "the record keeps no trace and its task is no SPEC: " + key, place,
+                "name the model as well: temper explain MODEL --record ID");
+  }
+}
+
 nlohmann::json explain(Session& s, const ExplainOptions& o) {
   const target::Target target = target::detect();
   if (o.record != 0) {
@@ -97,32 +117,37 @@ nlohmann::json explain(Session& s, const ExplainOptions& o) {
       throw Error(ErrorCode::Unsupported, "the record was measured on another target: " + record.target,
                   "record " + std::to_string(o.record), "run the command on that machine");
     }
-    if (!record.trace) {
-      throw Error(ErrorCode::NotFound, "the record has no trace: only the best few of a task keep theirs",
-                  "record " + std::to_string(o.record), "explain the best one: temper db best");
+    if (const auto recorded = record.trace ? std::optional(compile::parse_recorded(*record.trace)) : std::nullopt;
+        recorded && recorded->compute) {
+      schedule::Schedule schedule(*recorded->compute);
+      schedule::replay(schedule, recorded->trace);
+      return explain_schedule(s, o, *recorded->compute, schedule, target, record.task.text());
     }
-    const compile::RecordedTrace recorded = compile::parse_recorded(*record.trace);
-    if (!recorded.compute) {
-      throw Error(ErrorCode::NotFound, "the record's trace names no definition", "record " + std::to_string(o.record),
-                  "explain its task: temper explain --op, or the model");
-    }
-    schedule::Schedule schedule(*recorded.compute);
-    schedule::replay(schedule, recorded.trace);
-    return explain_schedule(s, o, *recorded.compute, schedule, target, record.task.text());
+    const tune::Task task = task_of(record, o);
+    const tune::LookedUp found = tune::schedule_of(record, task, target);
+    return explain_schedule(s, o, *found.compute, found.schedule, target, record.task.text());
   }
   check_work(o.work);
+  std::optional<tune::Task> task;
   if (!o.work.model.empty()) {
-    if (!o.stage.empty() || !o.dump_after.empty()) {
+    if (o.task < 0) {
+      if (o.stage.empty() && o.dump_after.empty()) return explain_model(s, o);
       throw Error(ErrorCode::InvalidArgument, "--stage and --dump-after need one task", "command line",
-                  "use --op SPEC with a key from `temper explain MODEL`, or --record ID");
+                  "add --task N, a number that `temper explain MODEL` prints, or use --record ID");
     }
-    return explain_model(s, o);
+    std::vector<tune::Task> tasks = tune::tasks_from_model(load_program(o.work), o.work.threads);
+    if (static_cast<std::size_t>(o.task) >= tasks.size()) {
+      throw Error(ErrorCode::InvalidArgument, "the model has " + std::to_string(tasks.size()) + " tasks",
+                  "--task " + std::to_string(o.task), "`temper explain MODEL` numbers them from 0");
+    }
+    task = std::move(tasks[static_cast<std::size_t>(o.task)]);
+  } else {
+    task = tune::task_from_spec(o.work.spec, o.work.threads);
   }
-  const tune::Task task = tune::task_from_spec(o.work.spec, o.work.threads);
   const auto store = open_store(o.work.db, false);
-  const tune::LookedUp found = tune::schedule_for(store.get(), task, target);
+  const tune::LookedUp found = tune::schedule_for(store.get(), *task, target);
   if (!found.note.empty()) s.progress(found.note);
-  return explain_schedule(s, o, *found.compute, found.schedule, target, task.key.text());
+  return explain_schedule(s, o, *found.compute, found.schedule, target, task->key.text());
 }
 
 }  // namespace
@@ -131,6 +156,8 @@ void declare_explain(CLI::App& command, Session& session) {
   auto options = std::make_shared<ExplainOptions>();
   declare_work(command, options->work, true);
   command.add_option("--record", options->record, "A record of the database by its number");
+  command.add_option("--task", options->task, "With a model: one of its tasks, by the number that is printed without")
+      ->check(CLI::NonNegativeNumber);
   command.add_option("--stage", options->stage, "Only one text")
       ->check(CLI::IsMember({"compute", "schedule", "loops", "llvm", "asm", "trace"}));
   command.add_option("--dump-after", options->dump_after,

@@ -43,6 +43,7 @@ nlohmann::json task_json(const tune::TaskReport& t) {
                      {"resumed", t.resumed},
                      {"valid_candidates", t.valid_candidates},
                      {"failures", t.failures},
+                     {"failure_reason", t.failure_reason},
                      {"default_seconds", t.default_seconds},
                      {"best_seconds", t.best_seconds},
                      {"gflops", t.gflops},
@@ -61,7 +62,7 @@ std::string reason(const tune::Report& report) {
   std::string kinds;
   for (const auto& [kind, count] : task.failures)
     kinds += (kinds.empty() ? ": " : ", ") + std::to_string(count) + " " + kind;
-  return kinds;
+  return kinds + (task.failure_reason.empty() ? "" : "; the first: " + task.failure_reason);
 }
 
 void print_report(Session& s, const tune::Report& report) {

@@ -154,7 +154,10 @@ const std::array kKinds{
 
 std::string number_text(double value) {
   char buffer[40];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+  std::string text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+  // Items are joined by '+': 1e+05 is written 1e05.
+  if (const std::size_t plus = text.find('+'); plus != std::string::npos) text.erase(plus, 1);
+  return text;
 }
 
 EpilogueItem parse_item(std::string_view text) {

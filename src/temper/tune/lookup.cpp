@@ -59,25 +59,6 @@ const ir::Compute* definition_of(const Task& task, std::string_view algorithm) {
 
 void verify(const schedule::Schedule& schedule) { nest::verify(nest::build(schedule), schedule); }
 
-/// The schedule of a record; throws Error when it cannot be had any more.
-LookedUp from_record(const record::Record& record, const Task& task, const target::Target& target,
-                     std::span<const space::Template> templates) {
-  const ir::Compute* compute = definition_of(task, algorithm_of(record.candidate.design));
-  if (compute == nullptr) {
-    throw Error(ErrorCode::NotFound, "the record's algorithm is not one of the task's", record.candidate.text());
-  }
-  if (record.trace) {
-    schedule::Schedule schedule(*compute);
-    schedule::replay(schedule, compile::parse_recorded(*record.trace).trace);
-    verify(schedule);
-    return {record, compute, std::move(schedule), {}};
-  }
-  const TaskSpace space(task, target, templates);
-  schedule::Schedule schedule = space.materialise(search::from_record(space, record.candidate));
-  verify(schedule);
-  return {record, compute, std::move(schedule), {}};
-}
-
 }  // namespace
 
 Mode mode_from_environment() {
@@ -98,13 +79,35 @@ std::optional<record::Record> best(const store::Store& store, const Task& task, 
   return std::move(records.front());
 }
 
+LookedUp schedule_of(const record::Record& record, const Task& task, const target::Target& target,
+                     std::span<const space::Template> templates) {
+  if (record.definition_hash != task.definition_hash) {
+    throw Error(ErrorCode::NotFound, "the record is of another definition of " + task.key.text(),
+                record.candidate.text());
+  }
+  const ir::Compute* compute = definition_of(task, algorithm_of(record.candidate.design));
+  if (compute == nullptr) {
+    throw Error(ErrorCode::NotFound, "the record's algorithm is not one of the task's", record.candidate.text());
+  }
+  if (record.trace) {
+    schedule::Schedule schedule(*compute);
+    schedule::replay(schedule, compile::parse_recorded(*record.trace).trace);
+    verify(schedule);
+    return {record, compute, std::move(schedule), {}};
+  }
+  const TaskSpace space(task, target, templates);
+  schedule::Schedule schedule = space.materialise(search::from_record(space, record.candidate));
+  verify(schedule);
+  return {record, compute, std::move(schedule), {}};
+}
+
 LookedUp schedule_for(const store::Store* store, const Task& task, const target::Target& target,
                       std::span<const space::Template> templates) {
   std::string note;
   if (store != nullptr) {
     for (const record::Record& record : usable(*store, task, target)) {
       try {
-        LookedUp found = from_record(record, task, target, templates);
+        LookedUp found = schedule_of(record, task, target, templates);
         found.note = note;
         return found;
       } catch (const Error& error) {

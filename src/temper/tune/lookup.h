@@ -38,6 +38,12 @@ struct LookedUp {
 LookedUp schedule_for(const store::Store* store, const Task& task, const target::Target& target,
                       std::span<const space::Template> templates = space::builtin_templates());
 
+/// The schedule of one record of `task`: its trace replayed, or its candidate materialised; verified. Throws
+/// Error{NotFound} for another definition or a candidate that the spaces of today do not hold, and what replaying
+/// throws.
+LookedUp schedule_of(const record::Record& record, const Task& task, const target::Target& target,
+                     std::span<const space::Template> templates = space::builtin_templates());
+
 struct Built {
   std::optional<record::Record> record;  ///< absent: the default schedule
   codegen::Artifact artifact;

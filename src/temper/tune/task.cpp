@@ -1,5 +1,6 @@
 #include "temper/tune/task.h"
 
+#include <charconv>
 #include <utility>
 
 #include "temper/ops/registry.h"
@@ -44,7 +45,20 @@ Task make_task(std::string op, std::vector<std::pair<std::string, std::string>> 
   return make_task(workload, threads, count);
 }
 
-Task task_from_spec(std::string_view spec, int threads) { return make_task(ops::parse_spec(spec), threads); }
+Task task_from_spec(std::string_view spec, int threads) {
+  // A key's last field is no part of the workload.
+  constexpr std::string_view kField = ",threads=";
+  const std::size_t at = spec.rfind(kField), end = spec.rfind(')');
+  if (at == std::string_view::npos || end == std::string_view::npos || end < at)
+    return make_task(ops::parse_spec(spec), threads);
+  const std::string_view number = spec.substr(at + kField.size(), end - at - kField.size());
+  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), threads);
+  if (parsed.ec != std::errc{} || parsed.ptr != number.data() + number.size()) {
+    throw Error(ErrorCode::InvalidArgument, "cannot read '" + std::string(number) + "' as threads", std::string(spec),
+                "expected a number");
+  }
+  return make_task(ops::parse_spec(std::string(spec.substr(0, at)) + ")"), threads);
+}
 
 std::vector<Task> tasks_from_model(const graph::Program& program, int threads) {
   std::vector<Task> tasks;

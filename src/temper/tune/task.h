@@ -31,7 +31,7 @@ Task make_task(const ops::Workload& workload, int threads, int count = 1);
 /// The task of a definition of the user's own. `op` and `fields` name it in the database; `threads` is added.
 Task make_task(std::string op, std::vector<std::pair<std::string, std::string>> fields, ir::Compute compute,
                int threads, int count = 1);
-/// The task of a SPEC string. Throws as `ops::parse_spec` and `make_task`.
+/// The task of a SPEC string, or of a key, whose `threads` then counts. Throws as `ops::parse_spec` and `make_task`.
 Task task_from_spec(std::string_view spec, int threads);
 /// The tasks of a model, in the order of `program.tasks`; each is named for the first step that runs it.
 std::vector<Task> tasks_from_model(const graph::Program& program, int threads);

@@ -9,6 +9,7 @@
 #include "temper/compile/replay.h"
 #include "temper/measure/statistics.h"
 #include "temper/nest/build.h"
+#include "temper/protocol/channel.h"
 #include "temper/schedule/trace.h"
 #include "temper/support/error.h"
 #include "temper/support/hash.h"
@@ -50,7 +51,25 @@ TaskTuner::TaskTuner(const Task& task, std::size_t number, Session& session)
       session_(&session),
       seed_(hash_combine(session.options->seed, hash_text(task.key.text()))) {}
 
+void TaskTuner::check_size() const {
+  double bytes = 0;
+  for (const ir::StagePtr& stage : task_->compute.stages) {
+    const bool output = std::ranges::find(task_->compute.outputs, stage) != task_->compute.outputs.end();
+    if (stage->kind != ir::StageKind::Placeholder && !output) continue;
+    double elements = 1;
+    for (const std::int64_t extent : stage->shape()) elements *= static_cast<double>(extent);
+    for (const ir::DType dtype : stage->dtypes) bytes += elements * static_cast<double>(ir::bytes(dtype));
+  }
+  constexpr auto kMost = static_cast<double>(protocol::kMaxMessageBytes);
+  if (bytes < kMost) return;
+  throw Error(ErrorCode::Unsupported,
+              "its tensors take " + std::to_string(static_cast<std::int64_t>(bytes / 1048576)) +
+                  " MiB; a task is measured with at most " + std::to_string(protocol::kMaxMessageBytes >> 20),
+              task_->name, "tune a smaller batch or shape");
+}
+
 void TaskTuner::begin() {
+  check_size();
   const Options& options = *session_->options;
   space_ = std::make_unique<TaskSpace>(*task_, session_->target, options.templates);
   index_ = std::make_unique<search::SpaceIndex>(*space_);
@@ -186,8 +205,9 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
   std::exception_ptr broken;
   try {
     std::vector<Job> jobs;
+    search::CandidateSet seen;  // proposals from elsewhere and the strategy's own may be equal
     for (const search::Candidate& candidate : batch) {
-      if (at_.contains(candidate)) continue;
+      if (at_.contains(candidate) || !seen.insert(candidate).second) continue;
       if (std::optional<Job> job = prepare(candidate, origin)) jobs.push_back(std::move(*job));
     }
     if (!jobs.empty() && fits_trial() && !session_->stop()) load_task();
@@ -312,7 +332,10 @@ Measurement TaskTuner::run(const BuildResult& built) {
 
 void TaskTuner::add(const search::Candidate& candidate, Measurement measurement, const std::string& origin,
                     std::string artifact) {
-  if (!measurement.ok()) ++failures_[std::string(record::to_string(measurement.failure))];
+  if (!measurement.ok()) {
+    ++failures_[std::string(record::to_string(measurement.failure))];
+    if (failure_reason_.empty()) failure_reason_ = measurement.reason;
+  }
   at_.emplace(candidate, entries_.size());
   uncommitted_.push_back(entries_.size());
   entries_.push_back({candidate, std::move(measurement), origin, session_->options->seed, std::move(artifact), false});
@@ -406,6 +429,7 @@ TaskReport TaskTuner::report() const {
   report.trials = trials_;
   report.resumed = resumed_;
   report.failures = failures_;
+  report.failure_reason = failure_reason_;
   report.error = error_;
   if (index_) report.valid_candidates = index_->size();
   if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok())

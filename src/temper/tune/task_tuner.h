@@ -60,6 +60,8 @@ class TaskTuner {
     BuildJob build;
   };
 
+  /// Throws Error{Unsupported} when the tensors exceed what processes exchange.
+  void check_size() const;
   void resume();
   /// Proposes what won for similar tasks.
   void transfer();
@@ -104,6 +106,7 @@ class TaskTuner {
   std::vector<std::size_t> uncommitted_;
   std::vector<double> best_by_trial_;  ///< the best after each trial, resumed ones first; 0: nothing ran
   std::map<std::string, std::int64_t> failures_;
+  std::string failure_reason_;  ///< of the first failure
   std::int64_t trials_ = 0, resumed_ = 0, since_gain_ = 0;
   double trial_seconds_ = 0;  ///< of one trial, lately
   bool begun_ = false, exhausted_ = false, transferred_ = false;

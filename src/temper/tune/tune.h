@@ -86,6 +86,7 @@ struct TaskReport {
   std::int64_t resumed = 0;  ///< taken from the store
   std::uint64_t valid_candidates = 0;
   std::map<std::string, std::int64_t> failures;  ///< kind → how many candidates, refused schedules included
+  std::string failure_reason;                    ///< what the first failure said; empty without one
   double default_seconds = 0;                    ///< 0: the default could not be measured
   double best_seconds = 0;                       ///< the default's when nothing beats it
   double gflops = 0;                             ///< of the best; 0: unknown
