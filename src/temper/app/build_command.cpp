@@ -50,7 +50,9 @@ nlohmann::json build(Session& s, const BuildOptions& o) {
           "whole model: tuned {}, default {}: {}\n", seconds_text(sides[1].median_seconds),
           seconds_text(sides[0].median_seconds),
           keep ? "the tuned kernels are used" : "the tuned kernels lose together; default schedules are used"));
-      out["race"] = {{"tuned_seconds", sides[1].median_seconds}, {"default_seconds", sides[0].median_seconds}};
+      out["race"] = nlohmann::json::object();
+      for (const peers::SideTimes& side : sides)
+        out["race"][side.name] = {{"median_seconds", side.median_seconds}, {"min_seconds", side.min_seconds}};
       if (!keep) {
         plan = untuned;
         tuned = 0;

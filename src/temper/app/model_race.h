@@ -27,7 +27,8 @@ ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& m
                        std::uint64_t seed, int checks = 3);
 
 /// Kernels that win alone can lose together: they meet other caches, and other neighbours. Whether `tuned` takes longer
-/// than `untuned` by more than the two medians of one race differ by chance.
+/// than `untuned`, sides of one race, by more than chance and a busy machine explain: in the best sample of each, and
+/// in the median of the rounds.
 bool loses(const peers::SideTimes& tuned, const peers::SideTimes& untuned);
 
 /// Whether both plans run the same kernels: then there is nothing to race.
