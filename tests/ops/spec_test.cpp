@@ -117,7 +117,7 @@ TEST(Spec, ErrorsNameTheWordAndWhatWasExpected) {
   EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1,const=all)"), HasSubstr("expected weights or none"));
   const std::string conv = "conv2d(ic=6,h=5,w=5,oc=6,kh=3,kw=3";
   EXPECT_THAT(spec_error(conv + ",groups=4)"), HasSubstr("ic=6 is not a multiple of groups=4"));
-  EXPECT_THAT(spec_error(conv + ",layout=nchw16c)"), HasSubstr("expected nchw or nhwc"));
+  EXPECT_THAT(spec_error(conv + ",layout=nchw5c)"), HasSubstr("expected nchw, nhwc, nchw8c or nchw16c"));
   EXPECT_THAT(spec_error(conv + ",pad=1:2:3)"), HasSubstr("expected one number, y:x or top:left:bottom:right"));
   EXPECT_THAT(spec_error(conv + ",stride=0)"), HasSubstr("expected numbers of at least 1"));
   EXPECT_THAT(spec_error(conv + ",dilation=3)"), HasSubstr("the kernel spans 7 but the padded input has 5"));
@@ -243,6 +243,52 @@ TEST(Attributes, TypesDefaultsAndCanonicalText) {
   };
   EXPECT_EQ(message([&] { a.integer("mode"); }), "attribute 'mode' must be an integer, not a text");
   EXPECT_EQ(message([&] { a.integers("strides"); }), "attribute 'strides' is missing");
+}
+
+TEST(Spec, ConvolutionInBlocksOfChannels) {
+  // The plain convolution, with both sides and the filters cut into blocks.
+  const Workload blocked =
+      parse_spec("conv2d(ic=16,h=5,w=6,oc=24,kh=3,kw=2,stride=1:2,pad=1,layout=nchw8c,epilogue=relu)");
+  const Workload plain = parse_spec("conv2d(ic=16,h=5,w=6,oc=24,kh=3,kw=2,stride=1:2,pad=1,epilogue=relu)");
+  EXPECT_THAT(blocked.text(), ::testing::HasSubstr("layout=nchw8c"));
+  std::vector<float> in(16 * 5 * 6), weight(24 * 16 * 3 * 2), in_blocked(in.size()), weight_blocked(weight.size());
+  RandomStream random(1);
+  for (float& x : in) x = static_cast<float>(random.uniform_real(-1, 1));
+  for (float& x : weight) x = static_cast<float>(random.uniform_real(-1, 1));
+  for (std::size_t c = 0; c < 16; ++c) {
+    for (std::size_t p = 0; p < 30; ++p) in_blocked[(c / 8 * 30 + p) * 8 + c % 8] = in[c * 30 + p];
+  }
+  for (std::size_t o = 0; o < 24; ++o) {
+    for (std::size_t c = 0; c < 16; ++c) {
+      for (std::size_t k = 0; k < 6; ++k)
+        weight_blocked[(((o / 8 * 2 + c / 8) * 6 + k) * 8 + c % 8) * 8 + o % 8] = weight[(o * 16 + c) * 6 + k];
+    }
+  }
+  const auto all = [](const Workload& work, const std::vector<float>& a, const std::vector<float>& b) {
+    ir::Oracle oracle(work.compute, {{"in", std::as_bytes(std::span(a))}, {"weight", std::as_bytes(std::span(b))}});
+    return oracle.all(*work.compute.outputs[0]);
+  };
+  const std::vector<double> wanted = all(plain, in, weight), got = all(blocked, in_blocked, weight_blocked);
+  ASSERT_EQ(got.size(), wanted.size());
+  const std::size_t pixels = wanted.size() / 24;
+  for (std::size_t o = 0; o < 24; ++o) {
+    for (std::size_t p = 0; p < pixels; ++p)
+      EXPECT_NEAR(got[(o / 8 * pixels + p) * 8 + o % 8], wanted[o * pixels + p], 1e-6);
+  }
+  const auto error = [](const char* spec) {
+    try {
+      parse_spec(spec);
+      return std::string("parsed");
+    } catch (const Error& e) {
+      return e.message();
+    }
+  };
+  EXPECT_EQ(error("conv2d(ic=12,h=5,w=5,oc=16,kh=3,kw=3,layout=nchw8c)"),
+            "ic=12 and oc=16 are not both whole blocks of 8 channels");
+  EXPECT_EQ(error("conv2d(ic=16,h=5,w=5,oc=16,kh=3,kw=3,groups=16,layout=nchw16c)"),
+            "blocks of 16 channels need groups=1");
+  EXPECT_EQ(error("conv2d(ic=16,h=5,w=5,oc=16,kh=3,kw=3,layout=nchw16c,epilogue=bias)"),
+            "the epilogue item 'bias' reads a tensor, which has no blocks");
 }
 
 }  // namespace

@@ -51,6 +51,13 @@ TEST(Defaults, MatmulOfEverySize) {
                        ",epilogue=bias+relu)");
 }
 
+TEST(Defaults, ConvolutionInBlocksOfChannelsIsATile) {
+  for (const target::Target& target : {avx2(), avx512()}) {
+    EXPECT_EQ(default_design("conv2d(ic=32,h=14,w=14,oc=48,kh=3,kw=3,pad=1,layout=nchw16c)", target), "channels");
+    EXPECT_EQ(default_design("conv2d(ic=16,h=7,w=7,oc=8,kh=1,kw=1,stride=2,layout=nchw8c)", target), "channels");
+  }
+}
+
 TEST(Defaults, ConvolutionsWithGroupsOfEverySize) {
   for (const char* layout : {"nchw", "nhwc"}) {
     for (const int groups : {1, 2, 3, 4}) {

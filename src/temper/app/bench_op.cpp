@@ -32,6 +32,8 @@ std::optional<peers::PeerWork> peer_work(const tune::Task& task, bool native) {
   if (work.op != "matmul" && work.op != "conv2d" && work.op != "softmax" && work.op != "layernorm") return std::nullopt;
   if (field(task, "trans_a", "0") != "0" || field(task, "trans_b", "0") != "0" || field(task, "dtype", "f32") != "f32")
     return std::nullopt;
+  if (field(task, "layout").ends_with('c') && field(task, "layout").starts_with("nchw"))
+    return std::nullopt;  // blocks of channels
   for (const auto& [key, value] : task.key.fields) {
     if (key == "layout" || key == "dtype" || key == "epilogue" || key == "const" || key == "threads" ||
         key.starts_with("trans_") || key == "epsilon")

@@ -11,7 +11,18 @@ using ir::Expr;
 using ir::Tensor;
 
 std::vector<std::int64_t> Conv2dShape::input_shape() const {
+  if (channel_block > 0) return {n, ic / channel_block, y.input, x.input, channel_block};
   return PixelLayout(layout).arrange(n, ic, y.input, x.input);
+}
+
+std::vector<std::int64_t> Conv2dShape::weight_shape() const {
+  if (channel_block > 0)
+    return {oc / channel_block, ic / channel_block, y.kernel, x.kernel, channel_block, channel_block};
+  return {oc, ic / groups, y.kernel, x.kernel};
+}
+
+std::string Conv2dShape::layout_text() const {
+  return channel_block > 0 ? "nchw" + std::to_string(channel_block) + "c" : std::string(to_string(layout));
 }
 
 Conv2dShape conv2d_shape(Conv2dShape shape) {
@@ -23,6 +34,12 @@ Conv2dShape conv2d_shape(Conv2dShape shape) {
           "ic=" + std::to_string(shape.ic) + " is not a multiple of groups=" + std::to_string(shape.groups));
   require(shape.oc % shape.groups == 0,
           "oc=" + std::to_string(shape.oc) + " is not a multiple of groups=" + std::to_string(shape.groups));
+  if (shape.channel_block > 0) {
+    const std::string block = "blocks of " + std::to_string(shape.channel_block) + " channels";
+    require(shape.groups == 1, block + " need groups=1");
+    require(shape.ic % shape.channel_block == 0 && shape.oc % shape.channel_block == 0,
+            "ic=" + std::to_string(shape.ic) + " and oc=" + std::to_string(shape.oc) + " are not both whole " + block);
+  }
   for (WindowAxis* axis : {&shape.y, &shape.x}) {
     require(axis->input > 0 && axis->kernel > 0 && axis->stride > 0 && axis->dilation > 0,
             "sizes, stride and dilation must be positive");
@@ -54,6 +71,24 @@ Tensor conv2d(const Conv2dShape& s, const Tensor& in, const Tensor& weight, cons
         return definition;
       },
       layout.arrange<std::string>("n", "oc", "y", "x"));
+}
+
+Tensor conv2d_blocked(const Conv2dShape& s, const Tensor& in, const Tensor& weight, const std::string& name) {
+  const std::int64_t block = s.channel_block;
+  const Axis icb = ir::reduce("icb", s.ic / block), ici = ir::reduce("ici", block);
+  const Axis kh = ir::reduce("kh", s.y.kernel), kw = ir::reduce("kw", s.x.kernel);
+  return ir::define(name, {s.n, s.oc / block, s.y.output, s.x.output, block},
+                    [&](Axis n, Axis ocb, Axis y, Axis x, Axis oci) {
+                      const Expr iy = s.y.position(y, kh), ix = s.x.position(x, kw);
+                      ir::Definition definition =
+                          ir::sum(in(n, icb, iy, ix, ici) * weight(ocb, icb, kh, kw, ici, oci), {icb, ici, kh, kw});
+                      for (const Expr& condition : s.y.conditions(iy))
+                        definition = std::move(definition).where(condition);
+                      for (const Expr& condition : s.x.conditions(ix))
+                        definition = std::move(definition).where(condition);
+                      return definition;
+                    },
+                    {"n", "ocb", "y", "x", "oci"});
 }
 
 namespace {

@@ -36,7 +36,7 @@ const SpecOperator kOperators[] = {
       {"pad", "0", "one number, y:x or top:left:bottom:right"},
       {"dilation", "1", "one number or y:x"},
       {"groups", "1", "groups of channels; depthwise: groups = ic = oc"},
-      {"layout", "nchw", "nchw or nhwc"},
+      {"layout", "nchw", "nchw, nhwc, or blocks of channels: nchw8c, nchw16c"},
       kDtype,
       kEpilogue,
       kConst}},
@@ -155,10 +155,15 @@ class Words {
     return value == "none" ? Constness::None : Constness::Weights;
   }
 
-  Layout layout() const {
+  void layout(Conv2dShape& shape) const {
     const std::string_view value = text("layout");
-    if (value != "nchw" && value != "nhwc") bad("layout", "nchw or nhwc");
-    return value == "nhwc" ? Layout::Nhwc : Layout::Nchw;
+    if (value == "nhwc") {
+      shape.layout = Layout::Nhwc;
+    } else if (value == "nchw8c" || value == "nchw16c") {
+      shape.channel_block = value == "nchw8c" ? 8 : 16;
+    } else if (value != "nchw") {
+      bad("layout", "nchw, nhwc, nchw8c or nchw16c");
+    }
   }
 
   Epilogue epilogue() const {
@@ -231,7 +236,7 @@ Workload build_conv2d_spec(const Words& words) {
   shape.x.pad_begin = pads[pads.size() > 1 ? 1 : 0];
   shape.y.pad_end = pads.size() == 4 ? pads[2] : shape.y.pad_begin;
   shape.x.pad_end = pads.size() == 4 ? pads[3] : shape.x.pad_begin;
-  shape.layout = words.layout();
+  words.layout(shape);
   shape.dtype = words.dtype();
   return conv2d_workload(shape, words.epilogue(), words.constness());
 }

@@ -111,13 +111,19 @@ Workload conv2d_workload(const Conv2dShape& given, const Epilogue& epilogue, Con
   const Conv2dShape s = conv2d_shape(given);
   const Tensor in = ir::placeholder("in", extents(s.input_shape()), s.dtype);
   const Tensor filter = weight("weight", s.weight_shape(), s.dtype, constness);
-  const Tensor product = conv2d(s, in, filter, "conv");
+  for (const EpilogueItem& item : epilogue) {
+    if (s.channel_block > 0 && epilogue_kind(item.name).operand != EpilogueOperand::None) {
+      throw Error(ErrorCode::Unsupported, "the epilogue item '" + item.name + "' reads a tensor, which has no blocks",
+                  "conv2d", "use layout nchw or nhwc, or items without operands, such as relu");
+    }
+  }
+  const Tensor product = s.channel_block > 0 ? conv2d_blocked(s, in, filter, "conv") : conv2d(s, in, filter, "conv");
   const Fields fields{{"n", std::to_string(s.n)},           {"ic", std::to_string(s.ic)},
                       {"h", std::to_string(s.y.input)},     {"w", std::to_string(s.x.input)},
                       {"oc", std::to_string(s.oc)},         {"kh", std::to_string(s.y.kernel)},
                       {"kw", std::to_string(s.x.kernel)},   {"stride", pair_text(s.y.stride, s.x.stride)},
                       {"pad", pad_text(s.y, s.x)},          {"dilation", pair_text(s.y.dilation, s.x.dilation)},
-                      {"groups", std::to_string(s.groups)}, {"layout", std::string(to_string(s.layout))}};
+                      {"groups", std::to_string(s.groups)}, {"layout", s.layout_text()}};
   return finish("conv2d", common_fields(fields, s.dtype, &epilogue, constness),
                 with_epilogue(product, epilogue, PixelLayout(s.layout).channel, constness));
 }
