@@ -277,5 +277,39 @@ TEST(Regression, SharedStageStoredAtTheRow) {
             "equal");
 }
 
+// Every second and every third element of a row, in vectors with a tail, up to the row's very last element, and between
+// borders: runs and shuffles instead of a gather.
+TEST(Regression, ShortStridesAreLoadedInRuns) {
+  const auto rows = [](int size, int out, int stride, int pad) {
+    const std::string e = std::to_string(stride), place = "x * " + e + " + k - " + std::to_string(pad);
+    return "placeholder X[i: 3, w: " + std::to_string(size) + "]: f32\nstage Y[i: 3, x: " + std::to_string(out) +
+           "]: f32\n  reducer sum associative commutative identity 0.0 combine #0 + #1\n  over [k: 3]\n  where " +
+           place + " >= 0, " + place + " < " + std::to_string(size) + "\n  body X[i, " + place +
+           "]\noutput Y\n";
+  };
+  for (const int stride : {2, 3, 4, 5}) {
+    for (const int out : {16, 21, 37}) {
+      for (const int pad : {0, 1}) {
+        const std::string text = rows((out - 1) * stride + 3 - 2 * pad, out, stride, pad);
+        for (const char* tail : {"mask", "peel", "shift_inwards"}) {
+          EXPECT_EQ(
+              outcome(text.c_str(), ("split Y x 8 " + std::string(tail) + "\nvectorize Y x.1\nunroll Y k").c_str()),
+              "equal")
+              << stride << ' ' << out << ' ' << pad;
+        }
+      }
+    }
+  }
+}
+
+// All terms are in the border, so nothing but the prefetch touches the constant.
+TEST(Regression, AConstantThatIsOnlyPrefetched) {
+  EXPECT_EQ(
+      outcome("constant W[a: 4]: f32\nstage Y[i: 5]: f32\n  reducer sum associative commutative identity 0.0 combine "
+              "#0 + #1\n  over [k: 3]\n  where i - k - 9 >= 0\n  body W[i - k - 9]\noutput Y\n",
+              "prefetch W Y i 1"),
+      "equal");
+}
+
 }  // namespace
 }  // namespace temper::fuzz

@@ -38,7 +38,7 @@ BufferRole role_of(StorageKind kind) {
   }
 }
 
-/// Stages that a phase's statements read.
+/// Stages that a phase's statements read or prefetch.
 void collect_reads(const std::vector<nest::Node>& nodes, std::set<int>& out) {
   for (const nest::Node& node : nodes) {
     if (const auto* loop = std::get_if<nest::Loop>(&node.value)) collect_reads(loop->body, out);
@@ -49,6 +49,8 @@ void collect_reads(const std::vector<nest::Node>& nodes, std::set<int>& out) {
     if (const auto* statement = std::get_if<nest::Statement>(&node.value)) {
       for (const auto& [stage, storage] : statement->reads) out.insert(storage);
     }
+    // Also where every read is folded away.
+    if (const auto* prefetch = std::get_if<nest::Prefetch>(&node.value)) out.insert(prefetch->storage);
   }
 }
 

@@ -100,6 +100,11 @@ class Lowering {
   Value with_displacement(Value base, std::int64_t displacement);
   bool lane_dependent(const Affine& form);
   Value load(int storage, int component, const std::vector<Affine>& index, const Mask& mask);
+  /// Elements that lie side by side in memory, or one (one lane); what the block has loaded before is not loaded again.
+  Value load_run(int storage, int buffer, Type type, int component, const Affine& from, Value lanes, Value uniform);
+  /// Every `step`-th element: runs that lie side by side, and shuffles. Reads nothing behind the last active lane.
+  Value load_strided(int storage, int buffer, Type type, int component, const Affine& from, std::int64_t step,
+                     Value lanes, Value uniform);
   void store(int storage, int component, const std::vector<Affine>& index, Value value, const Mask& mask);
   /// Element of a row-major argument at indices known only at run time.
   Value load_at(int storage, int component, const std::vector<Value>& index, const Mask& mask);

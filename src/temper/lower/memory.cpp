@@ -12,6 +12,13 @@ namespace temper::lower {
 using analysis::Term;
 using analysis::VarKind;
 
+namespace {
+
+/// Up to this distance between elements, loading all that lies between costs less than a gather.
+constexpr std::int64_t kShortStride = 4;
+
+}  // namespace
+
 Affine Lowering::fold(const Affine& form) {
   Affine out(form.constant);
   for (const Term& term : form.terms) {
@@ -134,45 +141,78 @@ Value Lowering::load(int storage, int component, const std::vector<Affine>& inde
   Affine rest = offset;
   if (step != 0) rest = rest - Affine::of(lanes_.var, step);
   const bool regular = !lane_dependent(rest);
-  const bool contiguous = per_lane && regular && step == 1;
-
-  Affine variable = rest;
-  variable.constant = 0;
-  const bool shared = !per_lane || contiguous;
   const Value lanes = per_lane ? access_lanes(mask) : kNoValue;
-  LoadKey key{storage, component, kNoValue, rest.constant, contiguous ? lanes_.width : 1, lanes};
-  Value base = kNoValue;
-  if (shared) {
-    base = variable.is_constant() ? kNoValue : materialise(variable);
-    std::get<2>(key) = base;
-    const bool read_only = s.kind == nest::StorageKind::Input || s.kind == nest::StorageKind::Constant ||
-                           (s.kind == nest::StorageKind::Blob && program_.phases.size() > 1);
-    if (mask.uniform == kNoValue) {
-      for (std::size_t level = loads_.size(); level-- > 0;) {
-        const auto found = loads_[level].find(key);
-        if (found != loads_[level].end()) return found->second;
-        if (!read_only) break;
-      }
-    }
-  }
   Value out;
-  if (shared) {
-    Value at = base == kNoValue ? emit_.const_int(rest.constant) : with_displacement(base, rest.constant);
-    if (mask.uniform != kNoValue) at = emit_.select(mask.uniform, at, emit_.const_int(0));
-    if (mask.uniform != kNoValue && contiguous) {
-      out = emit_.load(buffer, at, {scalar, lanes_.width},
-                       emit_.logical_and(emit_.widen(mask.uniform, lanes_.width), lanes));
-    } else {
-      out = emit_.load(buffer, at, {scalar, contiguous ? lanes_.width : 1}, lanes);
-    }
+  if (!per_lane) {
+    out = load_run(storage, buffer, {scalar, 1}, component, rest, kNoValue, mask.uniform);
+  } else if (regular && step == 1) {
+    out = load_run(storage, buffer, {scalar, lanes_.width}, component, rest, lanes, mask.uniform);
+  } else if (regular && step > 1 && step <= kShortStride) {
+    out = load_strided(storage, buffer, {scalar, lanes_.width}, component, rest, step, lanes, mask.uniform);
   } else {
-    Value offsets = materialise_lanes(offset);
     Value active = lanes;
     if (mask.uniform != kNoValue) active = emit_.logical_and(emit_.widen(mask.uniform, lanes_.width), active);
-    out = emit_.gather(buffer, offsets, scalar, active);
+    out = emit_.gather(buffer, materialise_lanes(offset), scalar, active);
   }
-  if (dtype == ir::DType::Bool) out = boolean(out);
-  if (shared && mask.uniform == kNoValue) loads_.back()[key] = out;
+  return dtype == ir::DType::Bool ? boolean(out) : out;
+}
+
+Value Lowering::load_run(int storage, int buffer, Type type, int component, const Affine& from, Value lanes,
+                         Value uniform) {
+  const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
+  Affine variable = from;
+  variable.constant = 0;
+  const Value base = variable.is_constant() ? kNoValue : materialise(variable);
+  const LoadKey key{storage, component, base, from.constant, type.lanes, lanes};
+  const bool read_only = s.kind == nest::StorageKind::Input || s.kind == nest::StorageKind::Constant ||
+                         (s.kind == nest::StorageKind::Blob && program_.phases.size() > 1);
+  if (uniform == kNoValue) {
+    for (std::size_t level = loads_.size(); level-- > 0;) {
+      const auto found = loads_[level].find(key);
+      if (found != loads_[level].end()) return found->second;
+      if (!read_only) break;
+    }
+  }
+  Value at = base == kNoValue ? emit_.const_int(from.constant) : with_displacement(base, from.constant);
+  if (uniform != kNoValue) {
+    at = emit_.select(uniform, at, emit_.const_int(0));
+    if (type.lanes > 1) lanes = emit_.logical_and(emit_.widen(uniform, type.lanes), lanes);
+  }
+  const Value out = emit_.load(buffer, at, type, lanes);
+  if (uniform == kNoValue) loads_.back()[key] = out;
+  return out;
+}
+
+Value Lowering::load_strided(int storage, int buffer, Type type, int component, const Affine& from, std::int64_t step,
+                             Value lanes, Value uniform) {
+  const int width = type.lanes, stride = static_cast<int>(step), last = stride * (width - 1);
+  std::vector<int> start;  // of each run, in elements behind `from`; the last run ends with the last lane's element
+  for (int at = 0; at < last - (width - 1); at += width) start.push_back(at);
+  start.push_back(last - (width - 1));
+  Value out = kNoValue;
+  for (const int first : start) {
+    Value active = kNoValue;
+    if (lanes != kNoValue) {
+      // An element between those of two active lanes is inside the buffer too.
+      std::vector<int> below, above;
+      for (int i = first; i < first + width; ++i) {
+        below.push_back(i / stride);
+        above.push_back((i + stride - 1) / stride);
+      }
+      const Type mask_type = emit_.type(lanes);
+      active = emit_.logical_and(emit_.pure(Op::Shuffle, mask_type, {lanes, lanes}, 0, below),
+                                 emit_.pure(Op::Shuffle, mask_type, {lanes, lanes}, 0, above));
+    }
+    Affine run_from = from;
+    run_from.constant += first;
+    const Value run = load_run(storage, buffer, type, component, run_from, active, uniform);
+    std::vector<int> pick;
+    for (int i = 0; i < width; ++i) {
+      const int at = stride * i - first;
+      pick.push_back(at >= 0 && at < width ? width + at : i);  // lanes of earlier runs stay
+    }
+    out = emit_.pure(Op::Shuffle, type, {out == kNoValue ? run : out, run}, 0, pick);
+  }
   return out;
 }
 

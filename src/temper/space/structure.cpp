@@ -152,8 +152,12 @@ std::optional<SingleReduction> single_reduction(const ir::Compute& compute) {
       auto known = std::find_if(out.operands.begin(), out.operands.end(),
                                 [&](const Operand& o) { return o.stage.get() == load->stage.get(); });
       if (known == out.operands.end()) {
-        out.operands.push_back(
-            {load->stage, std::vector<Dependence>(axes, Dependence::None), std::vector<std::int64_t>(axes, 0), -1, {}});
+        out.operands.push_back({load->stage,
+                                std::vector<Dependence>(axes, Dependence::None),
+                                std::vector<std::int64_t>(axes, 0),
+                                -1,
+                                -1,
+                                {}});
         known = out.operands.end() - 1;
         known->direct.assign(load->args.size(), -1);
       } else {
@@ -178,14 +182,18 @@ std::optional<SingleReduction> single_reduction(const ir::Compute& compute) {
         }
         if (index && i + 1 == load->args.size()) {
           for (std::size_t a = 0; a < axes; ++a) {
-            if (forms.var(a) >= 0 && index->coefficient(forms.var(a)) == 1) {
+            const std::int64_t step = forms.var(a) >= 0 ? index->coefficient(forms.var(a)) : 0;
+            if (step >= 1 && step <= kNear) {
               bool only_here = true;
               for (std::size_t j = 0; j + 1 < load->args.size(); ++j) {
                 const std::optional<Affine> other = forms.form(load->args[j]);
                 only_here = only_here && other && !forms.vars.depends_on(*other, forms.var(a));
               }
-              if (only_here && (known->unit_stride_axis < 0 || a < rank)) known->unit_stride_axis = static_cast<int>(a);
-              if (only_here && a < rank) break;
+              if (!only_here) continue;
+              if (a < rank && known->near_axis < 0) known->near_axis = static_cast<int>(a);
+              if (step > 1) continue;
+              if (known->unit_stride_axis < 0 || a < rank) known->unit_stride_axis = static_cast<int>(a);
+              if (a < rank) break;
             }
           }
         }

@@ -10,6 +10,9 @@
 
 namespace temper::space {
 
+/// Elements this far apart are loaded as vectors and shuffled, see `lower`.
+inline constexpr std::int64_t kNear = 4;
+
 /// How one operand of the reduction depends on one axis.
 enum class Dependence : std::uint8_t {
   None,
@@ -24,7 +27,8 @@ struct Operand {
   std::vector<Dependence> axes;       ///< per axis of the reduction: spatial, then reduce
   std::vector<std::int64_t> divisor;  ///< per axis: of Blocked
   int unit_stride_axis = -1;          ///< axis with coefficient 1 in the last index, and in no other
-  std::vector<int> direct;            ///< per index: the axis that it is; -1 when it is something else
+  int near_axis = -1;       ///< spatial axis with a coefficient of 1 to 4 in the last index, and in no other index
+  std::vector<int> direct;  ///< per index: the axis that it is; -1 when it is something else
 };
 
 /// A definition with one reduction, whose output has the reduction's axes (element for element), through elementwise

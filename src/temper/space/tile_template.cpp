@@ -81,7 +81,7 @@ std::optional<TilePlan> pixels_plan(const SingleReduction& r) {
   for (int w = 0; w < 2; ++w) {
     const Operand& weights = r.operands[static_cast<std::size_t>(w)];
     const Operand& input = r.operands[static_cast<std::size_t>(1 - w)];
-    if (input.unit_stride_axis != last || !absent(weights.axes[static_cast<std::size_t>(last)])) continue;
+    if (input.near_axis != last || !absent(weights.axes[static_cast<std::size_t>(last)])) continue;
     if (!packable(weights)) continue;
     TilePlan plan;
     plan.vector_axis = last;
@@ -102,7 +102,7 @@ std::optional<TilePlan> window_plan(const SingleReduction& r) {
   if (r.operands.empty() || r.operands.size() > 2) return std::nullopt;
   int contiguous = -1;
   for (std::size_t o = 0; o < r.operands.size(); ++o) {
-    if (r.operands[o].unit_stride_axis == last && (contiguous < 0 || !r.operands[o].stage->constant))
+    if (r.operands[o].near_axis == last && (contiguous < 0 || !r.operands[o].stage->constant))
       contiguous = static_cast<int>(o);
   }
   if (contiguous < 0) return std::nullopt;
