@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes build/venv, a Python environment with ONNX Runtime in the pinned version (scripts/peers.txt, hashes checked).
+# Makes build/venv, a Python environment with ONNX Runtime and OpenVINO in the pinned versions (scripts/peers.txt, hashes checked).
 # Does nothing when that is already there.
 #   scripts/fetch_peers.sh            the whole environment
 #   scripts/fetch_peers.sh --python   only Python and pip; prints the interpreter's path
@@ -28,5 +28,6 @@ for attempt in 1 2 3; do
   [ "$attempt" -lt 3 ] || die "pip could not install scripts/peers.txt; check the network and run this again"
   sleep $((attempt * 5))
 done
-"$venv/bin/python3" -c 'import onnxruntime; print("== peers: ONNX Runtime", onnxruntime.__version__)'
+"$venv/bin/python3" -c 'import onnxruntime, openvino
+print("== peers: ONNX Runtime", onnxruntime.__version__, "and OpenVINO", openvino.__version__)'
 cp "$requirements" "$stamp"

@@ -144,7 +144,7 @@ TEST_P(EveryPeer, GoesOnAfterARequestItRefuses) {
   EXPECT_LT(largest_error(peer->outputs().at(0), reference(work, inputs)), kTolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(Peers, EveryPeer, ::testing::Values("onednn", "openblas", "onnxruntime"));
+INSTANTIATE_TEST_SUITE_P(Peers, EveryPeer, ::testing::Values("onednn", "openblas", "onnxruntime", "openvino"));
 
 std::string refused(const std::function<void()>& action, ErrorCode code) {
   try {
@@ -160,7 +160,7 @@ std::string refused(const std::function<void()>& action, ErrorCode code) {
 TEST(PeerErrors, AnUnknownPeerIsAnsweredWithTheKnownOnes) {
   const std::string text = refused([] { Peer("mkl", PeerOptions::defaults()); }, ErrorCode::InvalidArgument);
   EXPECT_THAT(text, HasSubstr("Unknown peer 'mkl'"));
-  EXPECT_THAT(text, HasSubstr("onednn, openblas, onnxruntime"));
+  EXPECT_THAT(text, HasSubstr("onednn, openblas, onnxruntime, openvino"));
 }
 
 TEST(PeerErrors, AMissingLibraryNamesItsPackage) {

@@ -217,7 +217,7 @@ void declare_bench(CLI::App& command, Session& session) {
   declare_work(command, o->work, true);
   command.add_option("--suite", o->suite, "A list of operators: native or nchw");
   command.add_option("--only", o->only, "Only these workloads of the suite")->delimiter(',');
-  command.add_option("--peer", o->peers, "Also time: onednn, openblas, onnxruntime (repeat for more)")
+  command.add_option("--peer", o->peers, "Also time: onednn, openblas, onnxruntime, openvino (repeat for more)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->delimiter(',');

@@ -10,7 +10,7 @@
 
 #include "temper/peers/child_process.h"
 #include "temper/peers/onnx_work.h"
-#include "temper/peers/onnxruntime_script.h"
+#include "temper/peers/python_script.h"
 #include "temper/support/error.h"
 
 namespace temper::peers {
@@ -19,7 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOnnxRuntime = "onnxruntime";
-constexpr std::string_view kOnnxRuntimeVersion = "1.32.0";
+constexpr std::string_view kOpenVino = "openvino";
+
+/// Peers that run ONNX files, by the version that is pinned; empty for the others.
+std::string_view python_version(std::string_view name) {
+  if (name == kOnnxRuntime) return "1.32.0";
+  if (name == kOpenVino) return "2026.4.1";
+  return {};
+}
 
 ErrorCode parse_code(const std::string& text) {
   for (int code = 0; code <= static_cast<int>(ErrorCode::Internal); ++code) {
@@ -58,15 +65,15 @@ ChildCommand command_for(const PeerInfo& info, const PeerOptions& options) {
   command.cores = options.cores;
   command.dropped_prefixes = dropped_prefixes();
   command.environment = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
-  if (info.name == kOnnxRuntime) {
+  if (const std::string version(python_version(info.name)); !version.empty()) {
     std::error_code ignored;
     if (!fs::exists(options.python, ignored)) {
-      throw Error(ErrorCode::NotFound, "ONNX Runtime " + std::string(kOnnxRuntimeVersion) + " is not installed",
+      throw Error(ErrorCode::NotFound, std::string(info.title) + " " + version + " is not installed",
                   options.python.string(),
                   "run scripts/fetch_peers.sh, or set TEMPER_PEERS_VENV to a virtual environment that holds it");
     }
     command.executable = options.python;
-    command.arguments = {"-I", "-c", std::string(kOnnxRuntimeScript), threads, std::string(kOnnxRuntimeVersion)};
+    command.arguments = {"-I", "-c", kPythonScript, std::string(info.name), threads, version};
   } else {
     command.executable = options.native_executable;
     command.arguments = {std::string(info.name), options.library.empty() ? std::string(info.library) : options.library,
@@ -82,7 +89,7 @@ bool contains(const std::vector<std::string_view>& list, std::string_view item) 
 }  // namespace
 
 std::span<const PeerInfo> known_peers() {
-  static const std::array<PeerInfo, 3> table{{
+  static const std::array<PeerInfo, 4> table{{
       {"onednn",
        "oneDNN",
        "libdnnl.so.2",
@@ -92,6 +99,12 @@ std::span<const PeerInfo> known_peers() {
       {"openblas", "OpenBLAS", "libopenblas.so.0", {"matmul", "conv2d"}, {}, false},
       {kOnnxRuntime,
        "ONNX Runtime",
+       "",
+       {"matmul", "conv2d", "softmax", "layernorm", "model"},
+       {"bias", "relu", "hardswish", "sigmoid", "tanh", "add"},
+       false},
+      {kOpenVino,
+       "OpenVINO",
        "",
        {"matmul", "conv2d", "softmax", "layernorm", "model"},
        {"bias", "relu", "hardswish", "sigmoid", "tanh", "add"},
@@ -152,7 +165,7 @@ void Peer::prepare(const PeerWork& work, std::vector<Tensor> inputs) {
   check_inputs(work, inputs);
   if (const auto reason = refusal(*info_, work)) throw Error(ErrorCode::Unsupported, *reason, work.op);
   Message request{{{"type", "prepare"}, {"work", to_json(work)}}, std::move(inputs)};
-  if (info_->name == kOnnxRuntime) request = onnx_request(work, std::move(request.tensors));
+  if (!python_version(info_->name).empty()) request = onnx_request(work, std::move(request.tensors));
   ask(*child_, *info_, request, options_.timeout_seconds);
   run(0, 1);
 }

@@ -18,13 +18,13 @@ namespace temper::peers {
 struct PeerInfo {
   std::string_view name;     ///< as on the command line
   std::string_view title;    ///< as its makers write it
-  std::string_view library;  ///< what is loaded; empty for ONNX Runtime
+  std::string_view library;  ///< what is loaded; empty for ONNX Runtime and OpenVINO
   std::vector<std::string_view> ops;
   std::vector<std::string_view> epilogues;  ///< steps that it can fuse
   bool nhwc = false;                        ///< takes a convolution's activations in NHWC
 };
 
-/// onednn, openblas, onnxruntime.
+/// onednn, openblas, onnxruntime, openvino.
 std::span<const PeerInfo> known_peers();
 /// Throws Error{InvalidArgument} that lists the names.
 const PeerInfo& peer_info(std::string_view name);

@@ -5,7 +5,7 @@
 //   {"type": "run", "calls", "warmup"}            → {"nanoseconds"}: `warmup` untimed calls, then `calls` timed ones
 //   {"type": "outputs"}                           → {} + outputs of the last run
 // A request that cannot be met is answered by {"error": {code, message, where, hint}}; the conversation goes on.
-// scripts/peer_onnxruntime.py speaks the same.
+// scripts/peer_python.py speaks the same.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
-"""ONNX Runtime as a peer: serves the conversation of src/temper/peers/serve.h on descriptor 3.
+"""ONNX Runtime or OpenVINO as a peer: serves the conversation of src/temper/peers/serve.h on descriptor 3.
 
-Started by Temper, with the number of threads and the wanted version as arguments. The timed loop and its clock are here;
-between requests the process sleeps in recv, and ONNX Runtime's threads do not spin.
+Started by Temper, with the library, the number of threads and the wanted version as arguments. The timed loop and its clock
+are here; between requests the process sleeps in recv, and ONNX Runtime's threads do not spin.
 """
 
 import hashlib
@@ -18,8 +18,9 @@ MAGIC = 0x52505054  # "TPPR"
 HEAD = struct.Struct("<IIQ")
 DTYPES = {"f32": "<f4", "f64": "<f8", "i8": "i1", "u8": "u1", "i32": "<i4", "i64": "<i8", "bool": "?"}
 FETCH = "run scripts/fetch_peers.sh"
-# The extension module of the pinned wheel, by its Python version.
+# Extension modules of the pinned wheels, by their Python version.
 PINNED_SHA256 = {
+    "_pyopenvino.cpython-311-x86_64-linux-gnu.so": "0933971fac5b8b7b1eeaa39200074f9a51758a48df950f435a62933288f832ba",
     "onnxruntime_pybind11_state.cpython-311-x86_64-linux-gnu.so": "f31fb5f25aea85032805e0722c07a41443a23c8b612c7238dbea3cf67e9042ba",
 }
 
@@ -80,6 +81,14 @@ def exit_with_parent(channel):
     os._exit(0)
 
 
+def verify(title, path):
+    with open(path, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    if PINNED_SHA256.get(os.path.basename(path)) != digest:
+        raise PeerError("version", f"The {title} that is installed is not the pinned wheel (sha256 {digest})",
+                        path, FETCH + " with Debian 12's Python 3.11")
+
+
 class OnnxRuntime:
     def __init__(self, threads, version):
         try:
@@ -89,21 +98,12 @@ class OnnxRuntime:
             raise PeerError("not_found", f"ONNX Runtime {version} or numpy is not installed: {error}", sys.executable, FETCH)
         if onnxruntime.__version__ != version:
             raise PeerError("version", f"ONNX Runtime {onnxruntime.__version__} is installed, not {version}", sys.executable, FETCH)
-        self.verify(onnxruntime)
+        from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+        verify("ONNX Runtime", state.__file__)
         self.numpy, self.onnxruntime, self.threads = numpy, onnxruntime, threads
         self.session = self.binding = None
         self.has_run = False
-
-    @staticmethod
-    def verify(onnxruntime):
-        from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-        name = os.path.basename(state.__file__)
-        with open(state.__file__, "rb") as file:
-            digest = hashlib.sha256(file.read()).hexdigest()
-        if PINNED_SHA256.get(name) != digest:
-            raise PeerError("version", f"The ONNX Runtime that is installed is not the pinned wheel (sha256 {digest})",
-                            state.__file__, FETCH + " with Debian 12's Python 3.11")
 
     def prepare(self, path, tensors):
         self.session = self.binding = None
@@ -168,11 +168,79 @@ class OnnxRuntime:
         return [(name, value.numpy()) for name, value in self.outputs]
 
 
-def answer(peer, header, tensors, threads, version):
+class OpenVino:
+    def __init__(self, threads, version):
+        try:
+            import numpy
+            import openvino
+            from openvino import _pyopenvino as extension
+        except ImportError as error:
+            raise PeerError("not_found", f"OpenVINO {version} or numpy is not installed: {error}", sys.executable, FETCH)
+        found = openvino.__version__.split("-")[0]
+        if found != version:
+            raise PeerError("version", f"OpenVINO {found} is installed, not {version}", sys.executable, FETCH)
+        verify("OpenVINO", extension.__file__)
+        self.numpy, self.openvino, self.threads = numpy, openvino, threads
+        self.extension = extension
+        self.core = openvino.Core()
+        self.request = None
+        self.has_run = False
+
+    def prepare(self, path, tensors):
+        self.request = None
+        self.has_run = False
+        ov = self.openvino
+        given = {name: self.numpy.ascontiguousarray(array) for name, array in tensors[1:]}
+        try:
+            model = self.core.read_model(path) if path else self.core.read_model(tensors[0][1].tobytes())
+            inputs = {name for port in model.inputs for name in port.get_names()}
+        except Exception as error:
+            raise PeerError("invalid_model", f"OpenVINO refuses the model: {str(error)[:1000]}", path)
+        if not set(given) <= inputs or len(given) != len(model.inputs):
+            raise PeerError("invalid_argument", f"The model takes the inputs {', '.join(sorted(inputs))}", ", ".join(sorted(given)))
+        try:
+            if any(port.get_partial_shape().is_dynamic for port in model.inputs):
+                model.reshape({name: list(array.shape) for name, array in given.items()})
+            compiled = self.core.compile_model(model, "CPU", {
+                "INFERENCE_NUM_THREADS": self.threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
+                "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False})
+            request = compiled.create_infer_request()
+            for name, array in given.items():
+                request.set_tensor(name, ov.Tensor(array, shared_memory=True))
+            request.infer()
+        except Exception as error:
+            raise PeerError("invalid_argument", f"OpenVINO cannot run the model: {str(error)[:1000]}", path)
+        self.given, self.compiled, self.request = given, compiled, request
+
+    def run(self, calls, warmup):
+        if self.request is None:
+            raise PeerError("invalid_argument", "The peer has no work yet")
+        # The native call, without copies of outputs: little of Python's wrapper is timed.
+        native, request, nothing = self.extension.InferRequest.infer, self.request, {}
+        for _ in range(warmup):
+            native(request, nothing, True, False)
+        loop = range(calls)
+        start = time.perf_counter_ns()
+        for _ in loop:
+            native(request, nothing, True, False)
+        stop = time.perf_counter_ns()
+        self.has_run = self.has_run or calls + warmup > 0
+        return stop - start
+
+    def results(self):
+        if not self.has_run:
+            raise PeerError("invalid_argument", "The peer has not run yet")
+        return [(port.get_any_name(), self.request.get_tensor(port).data) for port in self.compiled.outputs]
+
+
+LIBRARIES = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}
+
+
+def answer(library, peer, header, tensors, threads, version):
     """The peer (made by hello), the reply's header and its tensors."""
     kind = header["type"]
     if kind == "hello":
-        return OnnxRuntime(threads, version), {"version": version}, ()
+        return LIBRARIES[library](threads, version), {"version": version}, ()
     if peer is None:
         raise PeerError("corrupt", "A request came before hello")
     if kind == "prepare":
@@ -186,7 +254,7 @@ def answer(peer, header, tensors, threads, version):
 
 
 def main():
-    threads, version = int(sys.argv[1]), sys.argv[2]
+    library, threads, version = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     channel = socket.socket(fileno=3)
     threading.Thread(target=exit_with_parent, args=(channel,), daemon=True).start()
     peer = None
@@ -196,7 +264,7 @@ def main():
         except (EOFError, OSError):
             return
         try:
-            peer, reply, results = answer(peer, header, tensors, threads, version)
+            peer, reply, results = answer(library, peer, header, tensors, threads, version)
             send(channel, reply, results)
         except PeerError as error:
             send(channel, {"error": error.fields})
