@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <sstream>
 
 #include "temper/app/session.h"
@@ -58,6 +59,15 @@ TEST(CommandLine, AFullStandardOutputIsAnError) {
   const char* arguments[] = {"temper", "target"};
   EXPECT_EQ(run(2, arguments, broken, err), 1);
   EXPECT_THAT(err.str(), HasSubstr("standard output cannot be written"));
+}
+
+TEST(CommandLine, SignalsAreAsBeforeWhenACommandHasEnded) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    EXPECT_EQ(call({"target"}).code, 0);
+    struct sigaction now{};
+    ASSERT_EQ(sigaction(signal, nullptr, &now), 0);
+    EXPECT_EQ(now.sa_handler, SIG_DFL) << "a handler that outlives its command looks at freed memory";
+  }
 }
 
 TEST(Session, ProgressIsForPeople) {

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <csignal>
 #include <iostream>
 
@@ -25,12 +26,34 @@ constexpr Command kCommands[] = {
     {"target", "Show the hardware that code is generated for", declare_target},
 };
 
-CancellationToken* g_cancellation = nullptr;  // the signal handler's only way to the session
+const CancellationToken* g_cancellation = nullptr;  // the signal handler's only way to the session
 
 extern "C" void on_interrupt(int) {
   if (g_cancellation->requested()) _exit(130);  // a second Ctrl-C does not wait
   g_cancellation->request();
 }
+
+/// While it lives, Ctrl-C and SIGTERM ask for a stop; before and after they do what they did.
+class Interrupts {
+ public:
+  explicit Interrupts(const CancellationToken& cancellation) {
+    g_cancellation = &cancellation;
+    struct sigaction handler{};
+    handler.sa_handler = on_interrupt;
+    sigemptyset(&handler.sa_mask);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &handler, &before_[i]);
+  }
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+  ~Interrupts() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    g_cancellation = nullptr;
+  }
+
+ private:
+  static constexpr std::array kSignals{SIGINT, SIGTERM};
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
 
 /// Says in the help of a command, and of its own commands, what all of them take.
 void describe_common(CLI::App& command) {
@@ -99,12 +122,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
            Error(ErrorCode::InvalidArgument, error.what(), "command line", "temper --help, or temper COMMAND --help"));
     return 2;
   }
-  g_cancellation = &session.cancellation;
-  struct sigaction handler{};
-  handler.sa_handler = on_interrupt;
-  sigemptyset(&handler.sa_mask);
-  sigaction(SIGINT, &handler, nullptr);
-  sigaction(SIGTERM, &handler, nullptr);
+  const Interrupts interrupts(session.cancellation);  // ends before the session that it points to
   try {
     set_log_level(parse_log_level(session.log_level));
     const nlohmann::json result = session.action(session);

@@ -10,6 +10,7 @@
 #include "temper/app/session.h"
 #include "temper/compile/replay.h"
 #include "temper/support/error.h"
+#include "temper/support/output_file.h"
 
 namespace temper::app {
 
@@ -22,19 +23,19 @@ void declare_replay(CLI::App& command, Session& session) {
   command.add_option("-o,--output", options->output, "Where to write the artifact (a shared object)");
   command.callback([&session, options] {
     session.action = [options](Session& s) {
+      refuse_overwriting(options->trace, options->output);
       std::ifstream in(options->trace, std::ios::binary);
       if (!in) throw Error(ErrorCode::NotFound, "the trace file cannot be read", options->trace, "check the path");
       const std::string text{std::istreambuf_iterator<char>(in), {}};
       const compile::TraceFile file = compile::parse_trace_file(text);
       compile::Compiler compiler(file.target);
+      s.cancellation.throw_if_requested();
       const compile::Compiled compiled = compiler.compile(file.compute, file.trace);
+      s.cancellation.throw_if_requested();
       if (!options->output.empty()) {
-        std::ofstream out(options->output, std::ios::binary);
-        out.write(reinterpret_cast<const char*>(compiled.artifact.bytes.data()),
-                  static_cast<std::streamsize>(compiled.artifact.bytes.size()));
-        if (!out.flush())
-          throw Error(ErrorCode::Io, "the artifact cannot be written", options->output,
-                      "is the disk full or the folder read-only?");
+        OutputFile out(options->output, "the artifact");
+        out.write(std::as_bytes(std::span(compiled.artifact.bytes)));
+        out.keep();
       }
       const std::string hash = compile::fingerprint(compiled.artifact);
       s.print(hash + " " + std::to_string(compiled.artifact.bytes.size()) + " bytes\n");

@@ -3,16 +3,27 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <span>
+#include <string_view>
 
 #include "temper/compile/replay.h"
 #include "temper/support/error.h"
+#include "temper/support/output_file.h"
 
 int main(int argc, char** argv) {
+  constexpr const char* kUsage = "usage: temper-replay FILE [OUTPUT]\n";
+  if (argc == 2 && (argv[1] == std::string_view("--help") || argv[1] == std::string_view("-h"))) {
+    std::cout << kUsage
+              << "Rebuilds the kernel of a trace file, as `temper explain --stage trace` writes it; prints "
+                 "the hash and size\nof its bytes, and writes them to OUTPUT when that is given.\n";
+    return 0;
+  }
   if (argc < 2 || argc > 3) {
-    std::cerr << "usage: temper-replay FILE [OUTPUT]\n";
+    std::cerr << kUsage;
     return 2;
   }
   try {
+    if (argc == 3) temper::refuse_overwriting(argv[1], argv[2]);
     std::ifstream in(argv[1], std::ios::binary);
     if (!in)
       throw temper::Error(temper::ErrorCode::NotFound, "the trace file cannot be read", argv[1], "check the path");
@@ -21,11 +32,9 @@ int main(int argc, char** argv) {
     temper::compile::Compiler compiler(file.target);
     const temper::compile::Compiled compiled = compiler.compile(file.compute, file.trace);
     if (argc == 3) {
-      std::ofstream out(argv[2], std::ios::binary);
-      out.write(reinterpret_cast<const char*>(compiled.artifact.bytes.data()),
-                static_cast<std::streamsize>(compiled.artifact.bytes.size()));
-      if (!out.flush())
-        throw temper::Error(temper::ErrorCode::Io, "the artifact cannot be written", argv[2], "is the disk full?");
+      temper::OutputFile out(argv[2], "the artifact");
+      out.write(std::as_bytes(std::span(compiled.artifact.bytes)));
+      out.keep();
     }
     std::cout << temper::compile::fingerprint(compiled.artifact) << " " << compiled.artifact.bytes.size() << "\n";
     return 0;

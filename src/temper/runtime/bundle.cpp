@@ -15,6 +15,7 @@
 
 #include "temper/support/error.h"
 #include "temper/support/hash.h"
+#include "temper/support/output_file.h"
 #include "temper/support/unique_fd.h"
 
 namespace temper::runtime {
@@ -112,47 +113,11 @@ json describe(const Plan& plan) {
           {"metadata", plan.metadata}};
 }
 
-/// A file that disappears unless it is kept.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
-    const std::string name = target.string() + ".new-" + std::to_string(gettid());  // unique among living threads
-    file_.reset(open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (!file_) io_error("cannot write the bundle", target, errno);
-    path_ = name;
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (!path_.empty()) unlink(path_.c_str());
-  }
-
-  void write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) io_error("cannot write the bundle", target_, errno);
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-      position_ += written;
-    }
-  }
-  void pad() {
-    static constexpr std::array<std::byte, kAlignment> kZeros{};
-    write(std::span(kZeros).first(static_cast<std::size_t>(align_up(position_) - position_)));
-  }
-  void keep() {
-    if (fsync(file_.get()) != 0 || rename(path_.c_str(), target_.c_str()) != 0) {
-      io_error("cannot write the bundle", target_, errno);
-    }
-    path_.clear();
-  }
-
- private:
-  std::filesystem::path target_;
-  std::string path_;
-  UniqueFd file_;
-  std::int64_t position_ = 0;
-};
+/// Writes zeros up to the next part.
+void pad(OutputFile& file) {
+  static constexpr std::array<std::byte, kAlignment> kZeros{};
+  file.write(std::span(kZeros).first(static_cast<std::size_t>(align_up(file.written()) - file.written())));
+}
 
 // ---- reading ----
 
@@ -257,7 +222,7 @@ class Reader {
 
 }  // namespace
 
-void save_bundle(const Plan& plan, const std::filesystem::path& path) {
+std::int64_t save_bundle(const Plan& plan, const std::filesystem::path& path) {
   validate(plan);
   std::string text;
   try {
@@ -276,17 +241,24 @@ void save_bundle(const Plan& plan, const std::filesystem::path& path) {
   header.file_bytes = static_cast<std::uint64_t>(size);
   header.header_hash = header.compute_hash();
 
-  TemporaryFile file(path);
+  OutputFile file(path, "the bundle");
   file.write(std::as_bytes(std::span(&header, 1)));
   file.write(text_bytes);
-  file.pad();
+  pad(file);
   for (const auto* parts : {&plan.artifacts, &plan.constants}) {
     for (const Bytes& part : *parts) {
       file.write(part.span());
-      file.pad();
+      pad(file);
     }
   }
   file.keep();
+  return file.written();
+}
+
+bool is_bundle(const std::filesystem::path& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, kMagic.size()> start{};
+  return file && read(file.get(), start.data(), start.size()) == static_cast<ssize_t>(start.size()) && start == kMagic;
 }
 
 std::shared_ptr<const Plan> load_bundle(const std::filesystem::path& path) {

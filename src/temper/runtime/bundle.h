@@ -18,9 +18,12 @@ namespace temper::runtime {
 
 inline constexpr std::uint32_t kBundleVersion = 1;
 
-/// Writes the plan beside `path` and renames it into place, so `path` never holds half a bundle.
-/// Throws Error{Io} that names the path.
-void save_bundle(const Plan& plan, const std::filesystem::path& path);
+/// Writes the plan and returns how many bytes it takes; `path` never holds half a bundle. Throws what `OutputFile`
+/// throws.
+std::int64_t save_bundle(const Plan& plan, const std::filesystem::path& path);
+
+/// Whether the file begins as a bundle does; false also when it cannot be read.
+bool is_bundle(const std::filesystem::path& path);
 
 /// Maps the file, checks all of it (hashes included), and returns a plan whose bytes live in the mapping.
 /// Throws Error{NotFound}, Error{Io}, Error{Corrupt} (no bundle, cut short, damaged), Error{Version} (written by a

@@ -11,6 +11,7 @@
 
 #include "temper/runtime/plan.h"
 #include "temper/support/error.h"
+#include "temper/support/output_file.h"
 
 namespace temper::runtime {
 namespace {
@@ -134,14 +135,13 @@ void write_npy(const std::filesystem::path& path, temper_dtype dtype, std::span<
                 ' ');
   header.back() = '\n';
 
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  OutputFile file(path, "the array");
   const std::array<char, 4> rest{1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
-  file << kMagic;
-  file.write(rest.data(), rest.size());
-  file << header;
-  file.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
-  file.close();
-  if (!file) throw Error(ErrorCode::Io, std::string("cannot write: ") + std::strerror(errno), path.string());
+  file.write(kMagic);
+  file.write(std::string_view(rest.data(), rest.size()));
+  file.write(header);
+  file.write(data);
+  file.keep();
 }
 
 }  // namespace temper::runtime

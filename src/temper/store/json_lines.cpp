@@ -1,8 +1,5 @@
 #include "temper/store/json_lines.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <fstream>
 #include <functional>
 #include <system_error>
@@ -10,34 +7,15 @@
 
 #include "temper/record/json.h"
 #include "temper/support/error.h"
+#include "temper/support/output_file.h"
 
 namespace temper::store {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBatch = 1000;  ///< records a transaction
-
-[[noreturn]] void fail_writing(const fs::path& path, int system_error) {
-  throw Error(ErrorCode::Io, "the export cannot be written: " + std::generic_category().message(system_error),
-              path.string(), system_error == ENOSPC ? "free some space" : "give a file in a writable folder");
-}
-
-/// Removes the half-written file when the export does not get to its end.
-class PartialFile {
- public:
-  explicit PartialFile(fs::path path) : path_(std::move(path)) {}
-  ~PartialFile() {
-    std::error_code ignored;
-    fs::remove(path_, ignored);
-  }
-  PartialFile(const PartialFile&) = delete;
-  PartialFile& operator=(const PartialFile&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
+constexpr std::size_t kBatch = 1000;     ///< records a transaction
+constexpr std::size_t kBlock = 1 << 16;  ///< bytes a write
 
 /// Calls `read(number, line)` for every line that is not empty.
 void for_each_line(const fs::path& path, const std::function<void(std::int64_t, const std::string&)>& read) {
@@ -72,25 +50,21 @@ void refuse_newer_schema(const fs::path& path) {
 }  // namespace
 
 std::int64_t export_json_lines(const Store& store, const fs::path& path, const ExportFilter& filter) {
-  const PartialFile partial(path.string() + ".partial-" + std::to_string(::getpid()));
+  for (const char* companion : {"", "-wal", "-shm"}) refuse_overwriting(store.location() + companion, path);
+  OutputFile file(path, "the export");
+  std::string lines;
   std::int64_t count = 0;
-  errno = 0;
-  std::ofstream out(partial.path(), std::ios::binary | std::ios::trunc);
-  if (!out) fail_writing(path, errno != 0 ? errno : EIO);
   store.for_each([&](const Record& r) {
     if (!filter.target.empty() && r.target != filter.target) return;
     if (!filter.op.empty() && r.task.op != filter.op) return;
-    errno = 0;
-    out << record::to_json_line(r) << '\n';
-    if (!out) fail_writing(path, errno != 0 ? errno : EIO);
+    lines += record::to_json_line(r) + '\n';
     ++count;
+    if (lines.size() < kBlock) return;
+    file.write(lines);
+    lines.clear();
   });
-  errno = 0;
-  out.close();
-  if (!out) fail_writing(path, errno != 0 ? errno : EIO);
-  std::error_code error;
-  fs::rename(partial.path(), path, error);
-  if (error) fail_writing(path, error.value());
+  file.write(lines);
+  file.keep();
   return count;
 }
 

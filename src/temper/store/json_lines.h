@@ -16,7 +16,8 @@ struct ExportFilter {
 };
 
 /// Writes the records of `store`, oldest first, to `path` and returns how many. The file appears whole or not at all:
-/// it is written beside its place and renamed; a file of that name is replaced. Throws Io.
+/// a file of that name is replaced. Throws InvalidArgument when `path` is the store's own file, and what `OutputFile`
+/// throws.
 std::int64_t export_json_lines(const Store& store, const std::filesystem::path& path, const ExportFilter& filter = {});
 
 struct BadLine {
