@@ -57,7 +57,7 @@ TEST(StoreFaults, ADatabaseOfAnotherProgram) {
   Connection(path, Connection::Access::Create, std::chrono::seconds(1)).execute("CREATE TABLE bookmarks(url)");
   const std::string before = read_file(path);
   for (const OpenMode mode : kModes) {
-    expect_helpful(error_of([&] { open_sqlite(path, mode); }), ErrorCode::InvalidArgument, "browser.db");
+    expect_helpful(error_of([&] { open_sqlite(path, mode); }), ErrorCode::Corrupt, "browser.db");
   }
   EXPECT_EQ(read_file(path), before);
 }

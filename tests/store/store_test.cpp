@@ -112,6 +112,7 @@ TEST_P(StoreTest, ABetterMeasurementOfTheSameCandidateReplacesItWhenAsked) {
   const auto store = open();
   store->append(std::vector{measured(matmul(1), 1, 1e-3), measured(matmul(1), 2, 2e-3)});
   EXPECT_EQ(store->append(std::vector{measured(matmul(1), 1, 3e-3)}, OnConflict::Replace), (Appended{0, 1, 0}));
+  EXPECT_EQ(store->record(1).measurement.min_seconds, 3e-3) << "the same candidate keeps its number";
   EXPECT_THAT(tiles(store->best(matmul(1), "zen4", 9)), ElementsAre(2, 1));
 }
 

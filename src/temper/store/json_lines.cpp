@@ -35,19 +35,26 @@ void for_each_line(const fs::path& path, const std::function<void(std::int64_t, 
   if (in.bad()) throw Error(ErrorCode::Io, "reading the file to import failed", path.string(), "check the disk");
 }
 
-void refuse_newer_schema(const fs::path& path) {
+}  // namespace
+
+void check_json_lines(const fs::path& path) {
+  std::int64_t good = 0, bad = 0;
   for_each_line(path, [&](std::int64_t number, const std::string& line) {
     try {
       record::from_json_line(line);
+      ++good;
     } catch (const Error& error) {
+      ++bad;
       if (error.code() != ErrorCode::Version) return;  // reported when the lines are imported
       throw Error(ErrorCode::Version, error.message() + "; nothing was imported",
                   path.string() + ", line " + std::to_string(number), error.hint());
     }
   });
+  if (good == 0 && bad > 0) {
+    throw Error(ErrorCode::InvalidArgument, "the file to import holds no record", path.string(),
+                "give a file that `temper db export` wrote");
+  }
 }
-
-}  // namespace
 
 std::int64_t export_json_lines(const Store& store, const fs::path& path, const ExportFilter& filter) {
   for (const char* companion : {"", "-wal", "-shm"}) refuse_overwriting(store.location() + companion, path);
@@ -69,7 +76,7 @@ std::int64_t export_json_lines(const Store& store, const fs::path& path, const E
 }
 
 Imported import_json_lines(Store& store, const fs::path& path) {
-  refuse_newer_schema(path);
+  check_json_lines(path);
   Imported result;
   std::vector<Record> batch;
   const auto flush = [&] {

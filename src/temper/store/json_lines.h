@@ -20,6 +20,10 @@ struct ExportFilter {
 /// throws.
 std::int64_t export_json_lines(const Store& store, const std::filesystem::path& path, const ExportFilter& filter = {});
 
+/// Reads `path` through. Throws NotFound or Io when it cannot be read, Version when any line has a newer schema,
+/// InvalidArgument when it has lines but none of them is a record.
+void check_json_lines(const std::filesystem::path& path);
+
 struct BadLine {
   std::int64_t line = 0;  ///< from 1
   std::string message;
@@ -31,8 +35,7 @@ struct Imported {
 };
 
 /// Adds the records of `path`; what is stored already stays. Empty lines are skipped; unreadable lines are reported and
-/// skipped. Throws NotFound or Io when the file cannot be read, Version when any line has a newer schema (then nothing
-/// is imported), and what `Store::append` throws.
+/// skipped. Throws what `check_json_lines` throws, then nothing is imported, and what `Store::append` throws.
 Imported import_json_lines(Store& store, const std::filesystem::path& path);
 
 }  // namespace temper::store

@@ -44,6 +44,11 @@ inline constexpr std::string_view kAddRecord =
     "min_seconds,"
     " median_seconds, repeats, number, build_seconds, run_seconds, max_error, strategy, seed, created_unix_ms)"
     " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+// The order of kAddRecord, then the record's number.
+inline constexpr std::string_view kChangeRecord =
+    "UPDATE records SET task_id = ?, target_id = ?, candidate = ?, definition = ?, schema = ?, temper_version = ?,"
+    " failure = ?, reason = ?, min_seconds = ?, median_seconds = ?, repeats = ?, number = ?, build_seconds = ?,"
+    " run_seconds = ?, max_error = ?, strategy = ?, seed = ?, created_unix_ms = ? WHERE id = ?";
 inline constexpr std::string_view kDeleteRecord = "DELETE FROM records WHERE id = ?";
 inline constexpr std::string_view kAddTrace = "INSERT INTO traces(record_id, trace) VALUES(?, ?)";
 inline constexpr std::string_view kDeleteTrace = "DELETE FROM traces WHERE record_id = ?";

@@ -62,7 +62,7 @@ int check_schema(const Connection& connection, std::span<const Migration> steps)
   look.reset();
   if (tables == 0 && version == 0 && (application == 0 || application == kApplicationId)) return 0;
   if (application != kApplicationId) {
-    throw Error(ErrorCode::InvalidArgument, "the file is a database of another program", connection.path().string(),
+    throw Error(ErrorCode::Corrupt, "the file is a database of another program", connection.path().string(),
                 "give another file with --db; this one was left as it is");
   }
   const int newest = steps.back().to;

@@ -22,8 +22,8 @@ std::span<const Migration> migrations();
 /// already. Errors as in `check_schema`, and those of writing.
 void migrate(const Connection& connection, std::span<const Migration> steps);
 
-/// The version of the database's schema; 0 for a database without tables. Reads only. Throws InvalidArgument when the
-/// database belongs to another program, Version when it is newer than the last of `steps`, Corrupt when it is damaged.
+/// The version of the database's schema; 0 for a database without tables. Reads only. Throws Corrupt when the
+/// database belongs to another program or is damaged, Version when it is newer than the last of `steps`.
 int check_schema(const Connection& connection, std::span<const Migration> steps);
 
 }  // namespace temper::store

@@ -204,12 +204,13 @@ class SqliteStore final : public Store {
   Outcome add(const Record& r, std::int64_t task, std::int64_t target, OnConflict on_conflict) {
     const std::string candidate = r.candidate.text();
     std::int64_t replaced = 0;
+    bool same_program = false;
     {
       Statement& find = statement(queries::kFindRecord);
       const StatementScope scope(find);
       if (find.bind(1, task).bind(2, target).bind(3, std::string_view(candidate)).step()) {
-        const bool same_program = std::bit_cast<std::uint64_t>(find.integer(1)) == r.definition_hash &&
-                                  find.integer(2) == r.schema && find.text(3) == r.temper_version;
+        same_program = std::bit_cast<std::uint64_t>(find.integer(1)) == r.definition_hash &&
+                       find.integer(2) == r.schema && find.text(3) == r.temper_version;
         const bool has_result = find.text(4) != to_string(record::FailureKind::Unstable);
         const bool stays =
             on_conflict == OnConflict::Keep || (on_conflict == OnConflict::ReplaceStale && same_program && has_result);
@@ -217,12 +218,12 @@ class SqliteStore final : public Store {
         replaced = find.integer(0);
       }
     }
-    if (replaced != 0) {
-      run_with_id(queries::kDeleteTrace, replaced);
-      run_with_id(queries::kDeleteRecord, replaced);
-    }
+    if (replaced != 0) run_with_id(queries::kDeleteTrace, replaced);
+    // A number names a candidate of a program: a new measurement keeps it, another program gets another.
+    const bool changed = replaced != 0 && same_program;
+    if (replaced != 0 && !changed) run_with_id(queries::kDeleteRecord, replaced);
     const record::Measurement& m = r.measurement;
-    Statement& insert = statement(queries::kAddRecord);
+    Statement& insert = statement(changed ? queries::kChangeRecord : queries::kAddRecord);
     {
       const StatementScope scope(insert);
       insert.bind(1, task).bind(2, target).bind(3, std::string_view(candidate));
@@ -235,12 +236,14 @@ class SqliteStore final : public Store {
       insert.bind(16, std::string_view(r.strategy))
           .bind(17, std::bit_cast<std::int64_t>(r.seed))
           .bind(18, r.created_unix_ms);
+      if (changed) insert.bind(19, replaced);
       insert.run();
     }
+    const std::int64_t id = changed ? replaced : connection_->last_insert_id();
     if (r.trace) {
       Statement& add_trace = statement(queries::kAddTrace);
       const StatementScope scope(add_trace);
-      add_trace.bind(1, connection_->last_insert_id()).bind(2, std::string_view(*r.trace)).run();
+      add_trace.bind(1, id).bind(2, std::string_view(*r.trace)).run();
     }
     return replaced != 0 ? Outcome::Replaced : Outcome::Inserted;
   }
@@ -275,6 +278,10 @@ void use_write_ahead_log(const Connection& connection) {
 }
 
 void check_path(const fs::path& path, OpenMode mode) {
+  if (path.empty()) {
+    throw Error(ErrorCode::InvalidArgument, "the database's path is empty", "--db",
+                "give the name of a file with --db");
+  }
   std::error_code ignored;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (!fs::is_directory(folder, ignored)) {
