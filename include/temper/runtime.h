@@ -61,16 +61,18 @@ typedef struct temper_tensor_info {
   int64_t bytes;
 } temper_tensor_info;
 
-/* Loads a bundle and prepares it for `threads` threads, 1 or more. NULL on failure. */
+/* Loads a bundle and prepares it for `threads` threads, 1 to 1024. NULL on failure. */
 temper_model* temper_model_load(const char* path, int threads, temper_error* error);
 
 /* Frees the model; NULL is fine. */
 void temper_model_free(temper_model* model);
 
+/* How many inputs and outputs there are; 0 when the model is NULL. */
 int32_t temper_model_input_count(const temper_model* model);
 int32_t temper_model_output_count(const temper_model* model);
 
-/* Facts about the `index`-th input or output. TEMPER_INVALID_ARGUMENT when there is none. */
+/* Facts about the `index`-th input or output. TEMPER_INVALID_ARGUMENT when there is none, or the model
+ * is NULL. */
 temper_status temper_model_input(const temper_model* model, int32_t index, temper_tensor_info* info);
 temper_status temper_model_output(const temper_model* model, int32_t index, temper_tensor_info* info);
 

@@ -27,6 +27,11 @@ int main(int argc, char** argv) {
     return 96;
   }
   if (temper_model_output(model, 1, &info) != TEMPER_INVALID_ARGUMENT) return 95;
+  if (temper_model_input_count(NULL) != 0 || temper_model_output_count(NULL) != 0) return 93;
+  if (temper_model_input(NULL, 0, &info) != TEMPER_INVALID_ARGUMENT) return 92;
+  if (temper_model_run(model, NULL, 2, outputs, 1, &error) != TEMPER_INVALID_ARGUMENT) return 91;
+  if (temper_model_run(model, inputs, 2, NULL, 1, &error) != TEMPER_INVALID_ARGUMENT) return 90;
+  if (temper_model_load(argv[1], 99999, &error) != NULL || error.status != TEMPER_INVALID_ARGUMENT) return 89;
   for (int i = 0; i < 64; ++i) {
     x[i] = (float)i;
     y[i] = 0.5f;

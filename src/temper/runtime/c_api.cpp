@@ -32,6 +32,8 @@ namespace {
 using temper::Error;
 using temper::ErrorCode;
 
+constexpr int kMostThreads = 1024;
+
 /// Per thread, as errno: the one place where a C caller without a `temper_error` can look.
 using Message = std::array<char, sizeof(temper_error::message)>;
 Message& last_error() {
@@ -85,16 +87,23 @@ void require(bool condition, const char* what) {
   if (!condition) throw Error(ErrorCode::InvalidArgument, what);
 }
 
-temper_status describe(const temper_model* model, const std::vector<std::int32_t>& numbers, std::int32_t index,
-                       temper_tensor_info* info) {
+using Numbers = std::vector<std::int32_t> temper::runtime::Plan::*;
+
+temper_status describe(const temper_model* model, Numbers which, std::int32_t index, temper_tensor_info* info) {
   return guarded(nullptr, [&] {
+    require(model != nullptr, "the model is NULL");
     require(info != nullptr, "there is nowhere to put the facts: `info` is NULL");
+    const std::vector<std::int32_t>& numbers = model->executor.plan().*which;
     require(index >= 0 && static_cast<std::size_t>(index) < numbers.size(), "the model has no tensor of that number");
     const auto& tensor =
         model->executor.plan().tensors[static_cast<std::size_t>(numbers[static_cast<std::size_t>(index)])];
     *info = {tensor.name.c_str(), static_cast<temper_element_type>(tensor.dtype),
              static_cast<std::int32_t>(tensor.shape.size()), tensor.shape.data(), tensor.bytes};
   });
+}
+
+std::int32_t count(const temper_model* model, Numbers which) {
+  return model == nullptr ? 0 : static_cast<std::int32_t>((model->executor.plan().*which).size());
 }
 
 }  // namespace
@@ -105,6 +114,7 @@ temper_model* temper_model_load(const char* path, int threads, temper_error* err
   temper_model* model = nullptr;
   guarded(error, [&] {
     require(path != nullptr, "the path is NULL");
+    require(threads >= 1 && threads <= kMostThreads, "a model runs on 1 to 1024 threads");
     temper::runtime::ExecutorOptions options;
     options.threads = threads;
     model = new temper_model(temper::runtime::Executor(temper::runtime::load_bundle(path), std::move(options)));
@@ -114,17 +124,13 @@ temper_model* temper_model_load(const char* path, int threads, temper_error* err
 
 void temper_model_free(temper_model* model) { delete model; }
 
-int32_t temper_model_input_count(const temper_model* model) {
-  return static_cast<int32_t>(model->executor.plan().inputs.size());
-}
-int32_t temper_model_output_count(const temper_model* model) {
-  return static_cast<int32_t>(model->executor.plan().outputs.size());
-}
+int32_t temper_model_input_count(const temper_model* model) { return count(model, &temper::runtime::Plan::inputs); }
+int32_t temper_model_output_count(const temper_model* model) { return count(model, &temper::runtime::Plan::outputs); }
 temper_status temper_model_input(const temper_model* model, int32_t index, temper_tensor_info* info) {
-  return describe(model, model->executor.plan().inputs, index, info);
+  return describe(model, &temper::runtime::Plan::inputs, index, info);
 }
 temper_status temper_model_output(const temper_model* model, int32_t index, temper_tensor_info* info) {
-  return describe(model, model->executor.plan().outputs, index, info);
+  return describe(model, &temper::runtime::Plan::outputs, index, info);
 }
 
 temper_status temper_model_run(temper_model* model, const void* const* inputs, int32_t input_count,
@@ -132,6 +138,8 @@ temper_status temper_model_run(temper_model* model, const void* const* inputs, i
   return guarded(error, [&] {
     require(model != nullptr, "the model is NULL");
     require(input_count >= 0 && output_count >= 0, "a count is negative");
+    require(inputs != nullptr || input_count == 0, "the array of inputs is NULL");
+    require(outputs != nullptr || output_count == 0, "the array of outputs is NULL");
     const std::span in(inputs, static_cast<std::size_t>(input_count));
     const std::span out(outputs, static_cast<std::size_t>(output_count));
     require(std::ranges::none_of(in, [](const void* p) { return p == nullptr; }), "a pointer to an input is NULL");
