@@ -35,7 +35,7 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/protocol/temper/protocol/messages.pb
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/temperConfig.cmake.in ${CMAKE_BINARY_DIR}/temperConfig.cmake
-                              INSTALL_DESTINATION ${TEMPER_PACKAGE_DIR})
+                              INSTALL_DESTINATION ${TEMPER_PACKAGE_DIR} PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/temperConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/temperConfig.cmake ${CMAKE_BINARY_DIR}/temperConfigVersion.cmake
         DESTINATION ${TEMPER_PACKAGE_DIR})

@@ -17,7 +17,7 @@ add_executable(user user.c)
 target_link_libraries(user PRIVATE temper::runtime)
 add_executable(tuner tuner.cpp)
 target_compile_features(tuner PRIVATE cxx_std_20)
-target_link_libraries(tuner PRIVATE temper::store)
+target_link_libraries(tuner PRIVATE temper::tune)
 CMAKE
 cat >"$work/user/user.c" <<'C'
 #include <stdio.h>
@@ -31,12 +31,28 @@ int main(void) {
 C
 cat >"$work/user/tuner.cpp" <<'CPP'
 #include <temper/store/sqlite_store.h>
-int main() { return static_cast<int>(temper::store::open_in_memory()->tasks().size()); }
+#include <temper/tune/tune.h>
+#include <cstdio>
+// Tunes a tiny product with the installed worker processes; they are named, or found by PATH.
+int main(int argc, char**) {
+  const auto store = temper::store::open_in_memory();
+  temper::tune::Options options;
+  options.store = store.get();
+  options.trials = 3;
+  if (argc == 1) options.programs = TEMPER_PROGRAMS_DIR;
+  const temper::tune::Task task = temper::tune::task_from_spec("matmul(m=16,n=16,k=16)", 1);
+  const temper::tune::Report report = temper::tune::tune({&task, 1}, options);
+  std::printf("tuned %s: %lld trials\n", task.name.c_str(), static_cast<long long>(report.trials));
+  return report.trials == 3 && store->tasks().size() == 1 ? 0 : 1;
+}
 CPP
 cmake -S "$work/user" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/user.log" 2>&1 &&
   cmake --build "$work/build" >>"$work/user.log" 2>&1 || { cat "$work/user.log" >&2; die "a program cannot be built against the installed package"; }
 "$work/build/user" | head -n 1
-"$work/build/tuner"
+if grep -q -w avx2 /proc/cpuinfo; then
+  "$work/build/tuner" || die "a program that links the installed package cannot tune"
+  PATH="$work/prefix/bin:$PATH" "$work/build/tuner" by-path || die "the worker processes are not found by PATH"
+fi
 loaded="$(ldd "$work/build/user")"
 if grep -E -i 'llvm|protobuf|xgboost|sqlite|hwloc' <<<"$loaded"; then die "a program that runs models loads the libraries above"; fi
 "$work/prefix/bin/temper" --version

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -18,15 +19,23 @@ namespace {
 
 constexpr std::chrono::microseconds kFirstPause{200}, kLongestPause{5000};
 
+constexpr const char* kHint = "set TMPDIR to a folder that all tuners of this machine may write to";
+
 [[noreturn]] void io_error(const std::string& what, const std::filesystem::path& path) {
-  throw Error(ErrorCode::Io, what + ": " + std::strerror(errno), path.string(),
-              "set TMPDIR to a folder that all tuners of this machine may write to");
+  throw Error(ErrorCode::Io, what + ": " + std::strerror(errno), path.string(), kHint);
 }
 
 }  // namespace
 
 std::filesystem::path TimingLock::default_file() {
-  return std::filesystem::temp_directory_path() / "temper-timing.lock";
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (error) {
+    const char* given = std::getenv("TMPDIR");
+    throw Error(ErrorCode::Io, "the folder for temporary files cannot be used: " + error.message(),
+                given != nullptr ? given : "/tmp", kHint);
+  }
+  return folder / "temper-timing.lock";
 }
 
 TimingLock::TimingLock(const std::filesystem::path& file) : path_(file) {

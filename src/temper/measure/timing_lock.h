@@ -30,7 +30,7 @@ class TimingLock {
 
   /// Opens the file and makes it, for all users, when it is not there. Throws Error{Io} that names it.
   explicit TimingLock(const std::filesystem::path& file = default_file());
-  /// `temper-timing.lock` in the system's temporary folder.
+  /// `temper-timing.lock` in the system's temporary folder. Throws Error{Io} when that is not there.
   static std::filesystem::path default_file();
 
   /// Waits for the lock; nothing when `cancelled` was requested first. One guard at a time.

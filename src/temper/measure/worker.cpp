@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -95,12 +97,18 @@ std::string Worker::last_words() const {
 }
 
 std::filesystem::path find_program(const std::string& name) {
-  const std::filesystem::path path = executable_folder() / name;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
-    throw Error(ErrorCode::NotFound, "the program " + name + " is missing", path.string(), "reinstall Temper");
+  namespace fs = std::filesystem;
+  const fs::path beside = executable_folder() / name;
+  if (access(beside.c_str(), X_OK) == 0) return beside;
+  const char* folders = std::getenv("PATH");
+  std::istringstream list(folders != nullptr ? folders : "");
+  for (std::string folder; std::getline(list, folder, ':');) {
+    const fs::path path = fs::path(folder) / name;
+    std::error_code ignored;
+    if (!folder.empty() && access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path, ignored)) return path;
   }
-  return path;
+  throw Error(ErrorCode::NotFound, "the program " + name + " is missing", beside.string(),
+              "put the folder of Temper's programs into PATH, or name it in tune::Options::programs");
 }
 
 }  // namespace temper::measure

@@ -57,7 +57,8 @@ class Worker {
   bool greeted_ = false;
 };
 
-/// A program that is installed beside the running one. Throws Error{NotFound} that says where it was looked for.
+/// One of Temper's programs: beside the running one, else in a folder of PATH. Throws Error{NotFound} that says where
+/// it was looked for first.
 std::filesystem::path find_program(const std::string& name);
 
 }  // namespace temper::measure

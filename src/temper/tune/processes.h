@@ -12,9 +12,8 @@
 
 namespace temper::tune {
 
-/// Starts the processes; their programs are in `programs`, or beside the running program when that is empty. Borrows
-/// the clock. Throws Error{NotFound} or Error{Io} when a program is missing or does not
-/// start.
+/// Starts the processes; their programs are in `programs`, or where `measure::find_program` looks when that is empty.
+/// Borrows the clock. Throws Error{NotFound} or Error{Io} when a program is missing or does not start.
 std::unique_ptr<HardwareTest> start_processes(const target::Target& target, int threads,
                                               const CancellationToken& cancellation, const Clock& clock,
                                               const std::filesystem::path& programs = {},

@@ -29,6 +29,7 @@ std::vector<std::size_t> TaskTuner::finalists() const {
 
 double TaskTuner::race_estimate() const {
   const std::vector<std::size_t> racers = finalists();
+  if (racers.empty() || entries_[racers.front()].raced) return 0;
   double round = 0;
   for (const std::size_t i : racers) round += std::max(entries_[i].measurement.min_seconds * 1.5, kSampleSeconds);
   if (const std::optional<std::size_t> entry = default_entry())
@@ -54,7 +55,10 @@ void TaskTuner::race() {
     if (session_->stop() || !session_->budget.allows_seconds(session_->phases->elapsed(), 0)) break;
     if (!race_once(racers)) break;
   }
-  emit(Event::Kind::TaskFinished);
+}
+
+void TaskTuner::finish() const {
+  if (begun_ && error_.empty()) emit(Event::Kind::TaskFinished);
 }
 
 bool TaskTuner::race_once(const std::vector<std::size_t>& racers) {

@@ -32,8 +32,10 @@ class TaskTuner {
   /// One batch of up to `count` candidates: fewer when the budget or the space ends. Everything measured is in the
   /// store when it returns or throws.
   void step(int count);
-  /// Times the best few and the default against each other and keeps those times.
+  /// Times the best few and the default against each other and keeps those times, unless the best was there already.
   void race();
+  /// Tells that best and default are final.
+  void finish() const;
 
   /// Takes more trials: the space is not exhausted and patience has not run out.
   bool open() const { return begun_ && !exhausted_ && !out_of_patience(); }
@@ -41,7 +43,7 @@ class TaskTuner {
   /// Why it cannot be tuned, from here on.
   void fail(const std::string& reason) { error_ = reason; }
   TaskProgress progress() const;
-  /// Wall-clock that `race` is expected to take.
+  /// Wall-clock that `race` is expected to take; 0 when there is nothing to race.
   double race_estimate() const;
   TaskReport report() const;
   void emit(Event::Kind kind) const;

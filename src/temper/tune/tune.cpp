@@ -71,17 +71,16 @@ class Loop {
 
   void run() {
     begin();
-    const int batch = session_->options->batch;
-    while (may_go_on()) {
-      std::vector<TaskProgress> progress;
-      for (const TaskTuner& tuner : tuners_) progress.push_back(tuner.progress());
-      const std::optional<std::size_t> next = next_task(progress, batch, random_);
-      if (!next) break;
+    // Races often take less than was put aside for them; what is left goes on with the search.
+    std::int64_t before = 0;
+    do {
+      before = session_->budget.spent_trials();
+      search();
+      session_->budget.reserve(0);
+      for (const std::size_t i : order_) attempt(tuners_[i], [&] { tuners_[i].race(); });
       reserve();
-      attempt(tuners_[*next], [&] { tuners_[*next].step(batch); });
-    }
-    session_->budget.reserve(0);
-    for (const std::size_t i : order_) attempt(tuners_[i], [&] { tuners_[i].race(); });
+    } while (session_->budget.spent_trials() > before && may_go_on());
+    for (const std::size_t i : order_) attempt(tuners_[i], [&] { tuners_[i].finish(); });
   }
 
   std::vector<TaskReport> reports() const {
@@ -104,6 +103,23 @@ class Loop {
     if (!session_->options->measure_random) return;
     for (const std::size_t i : order_) {
       if (tuners_[i].open() && may_go_on()) attempt(tuners_[i], [&] { tuners_[i].sample_random(); });
+    }
+  }
+
+  /// Trials for the tasks that promise most, until the budget ends or no task takes any more.
+  void search() {
+    const int batch = session_->options->batch;
+    while (may_go_on()) {
+      std::vector<TaskProgress> progress;
+      for (const TaskTuner& tuner : tuners_) progress.push_back(tuner.progress());
+      const std::optional<std::size_t> next = next_task(progress, batch, random_);
+      if (!next) break;
+      reserve();
+      const std::int64_t before = session_->budget.spent_trials();
+      TaskTuner& tuner = tuners_[*next];
+      attempt(tuner, [&] { tuner.step(batch); });
+      if (session_->budget.spent_trials() == before && tuner.progress().open)
+        break;  // what is left is too short for one
     }
   }
 
@@ -144,8 +160,8 @@ Report tune(std::span<const Task> tasks, const Options& options) {
   std::unique_ptr<HardwareTest> processes;
   if (options.hardware == nullptr) {
     const PhaseClock::Scope scope(phases, Phase::Idle);
-    processes = start_processes(session.target, tasks.front().threads, options.cancellation, *session.clock, {},
-                                options.timing);
+    processes = start_processes(session.target, tasks.front().threads, options.cancellation, *session.clock,
+                                options.programs, options.timing);
   }
   session.hardware = options.hardware != nullptr ? options.hardware : processes.get();
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -70,8 +71,11 @@ struct Options {
   // What tests and callers with spaces of their own put in place of the defaults.
   std::span<const space::Template> templates = space::builtin_templates();
   std::optional<target::Target> target;  ///< default: this machine
-  HardwareTest* hardware = nullptr;      ///< borrowed; null: builder and runner processes on this machine
-  const Clock* clock = nullptr;          ///< borrowed; null: the system's
+  /// Folder of temper-builder and temper-runner; empty: that of the running program, else those of PATH. The installed
+  /// CMake package names its own folder in the macro TEMPER_PROGRAMS_DIR.
+  std::filesystem::path programs;
+  HardwareTest* hardware = nullptr;  ///< borrowed; null: builder and runner processes on this machine
+  const Clock* clock = nullptr;      ///< borrowed; null: the system's
 };
 inline constexpr double kDefaultBudgetSeconds = 300;
 inline constexpr std::int64_t kDefaultTrials = 200;
