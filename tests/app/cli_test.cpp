@@ -70,6 +70,24 @@ TEST(CommandLine, SignalsAreAsBeforeWhenACommandHasEnded) {
   }
 }
 
+TEST(Session, ALiveLineFitsIntoOneRow) {
+  EXPECT_EQ(cut_to("12345", 5), "12345");
+  EXPECT_EQ(cut_to("123456", 5), "12...");
+  EXPECT_EQ(cut_to("123456", 2), "..");
+  EXPECT_EQ(cut_to("123456", 0), "");
+}
+
+TEST(CommandLine, HelpAndVersionAreJsonToo) {
+  const Result version = call({"--version", "--json"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_THAT(nlohmann::json::parse(version.out)["version"].get<std::string>(), HasSubstr("temper "));
+  for (const auto& arguments : {std::vector<const char*>{"--json", "--help"}, {"tune", "--help", "--json"}}) {
+    const Result help = call(arguments);
+    EXPECT_EQ(help.code, 0);
+    EXPECT_THAT(nlohmann::json::parse(help.out)["help"].get<std::string>(), HasSubstr("Usage: temper"));
+  }
+}
+
 TEST(Session, ProgressIsForPeople) {
   std::ostringstream out, err;
   Session session(out, err);

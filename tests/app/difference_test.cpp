@@ -67,6 +67,19 @@ TEST(Difference, IntegersAreEqualOrNot) {
             std::numeric_limits<double>::infinity());
 }
 
+TEST(Difference, DoublesAreComparedLikeFloats) {
+  const std::vector<double> numbers{1, 2 + 1e-9, 4}, other{1, 2, 4};
+  peers::Tensor reference;
+  reference.name = "t";
+  reference.dtype = "f64";
+  reference.dims = {3};
+  const auto bytes = std::as_bytes(std::span(other));
+  reference.data.assign(bytes.begin(), bytes.end());
+  const Difference difference = compare(std::as_bytes(std::span(numbers)), TEMPER_F64, {3}, {}, reference);
+  EXPECT_NEAR(difference.error, 1e-9 / 4, 1e-15);
+  EXPECT_EQ(difference.largest_at, 2);
+}
+
 TEST(Difference, AnotherTypeOrSizeIsABug) {
   const std::vector<float> numbers{1, 2};
   const peers::Tensor reference = peers::Tensor::f32("t", {2}, numbers);

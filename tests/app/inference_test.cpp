@@ -57,6 +57,22 @@ TEST(Inference, TheSameSeedGivesTheSameInputs) {
   EXPECT_FALSE(std::ranges::equal(one.input(0), two.input(0)));
 }
 
+TEST(Inference, DoublesAreRandomToo) {
+  runtime::Plan plan = *copies();
+  for (runtime::PlanTensor& tensor : plan.tensors) {
+    tensor.dtype = TEMPER_F64;
+    tensor.bytes = 32;
+  }
+  Inference inference(std::make_shared<const runtime::Plan>(plan), 1);
+  inference.fill_random(7);
+  double first = 0, second = 0;
+  std::memcpy(&first, inference.input(0).data(), sizeof first);
+  std::memcpy(&second, inference.input(0).data() + sizeof first, sizeof second);
+  EXPECT_GT(first, 0);
+  EXPECT_LT(first, 1);
+  EXPECT_NE(first, second);
+}
+
 TEST(Inference, InputsAreCheckedByNameAndSize) {
   Inference inference(copies(), 1);
   const std::vector<std::byte> bytes(16);

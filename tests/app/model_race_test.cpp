@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "temper/support/error.h"
+
 namespace temper::app {
 namespace {
 
@@ -35,6 +37,20 @@ TEST(ModelRace, ABusyMachineDecidesNothing) {
   EXPECT_FALSE(loses(side({3, 3, 1, 3, 3}), side({1.2, 1.2, 1.2, 1.2, 1.2})));
   // And the other way round: one lucky sample of the defaults among rounds that they lose.
   EXPECT_FALSE(loses(side({1, 1, 1, 1, 1}), side({2, 2, 0.9, 2, 2})));
+}
+
+TEST(ModelRace, AStopEndsIt) {
+  const auto plan = std::make_shared<const runtime::Plan>();
+  RaceOptions options;
+  options.rounds = 5;
+  EXPECT_EQ(race_models({{"a", plan}, {"b", plan}}, "", options).sides.size(), 2U);
+  options.cancellation.request();
+  try {
+    race_models({{"a", plan}, {"b", plan}}, "", options);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::Cancelled);
+  }
 }
 
 TEST(ModelRace, PlansAreComparedByTheirKernels) {

@@ -31,6 +31,29 @@ TEST(Durations, NothingElseIsATime) {
   }
 }
 
+TEST(Durations, AYearAtMost) {
+  EXPECT_EQ(parse_duration("8760h"), 8760 * 3600.0);
+  for (const char* text : {"8761h", "1e300", "1e308h"}) {
+    try {
+      parse_duration(text);
+      ADD_FAILURE() << "'" << text << "' was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.message(), "'" + std::string(text) + "' is too long");
+    }
+  }
+}
+
+TEST(Threads, AreTimedOnCpusThatAreThere) {
+  EXPECT_NO_THROW(check_timed_threads(1));
+  try {
+    check_timed_threads(100000);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::InvalidArgument);
+    EXPECT_NE(error.message().find("100000 threads cannot be timed on "), std::string::npos);
+  }
+}
+
 TEST(Seconds, ReadWell) {
   EXPECT_EQ(seconds_text(0), "-");
   EXPECT_EQ(seconds_text(-1), "-");
@@ -62,7 +85,7 @@ TEST(Work, AModelThatIsMissingIsNamed) {
     load_program(options);
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::NotFound);
+    EXPECT_EQ(exit_code(error.code()), 2);
     EXPECT_NE(error.where().find("no/such/model.onnx"), std::string::npos);
   }
 }

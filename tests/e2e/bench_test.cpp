@@ -1,9 +1,11 @@
 // What `temper bench` reports: every field, ratios as defined, thread scaling in one run.
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <thread>
 
 #include "e2e/command.h"
+#include "temper/measure/timing_lock.h"
 
 namespace temper::e2e {
 namespace {
@@ -80,6 +82,46 @@ TEST_F(Bench, RefusesWhatCannotBeTimed) {
   expect_error_with({"bench", "--suite", "fast"}, 2, {"fast", "native"});
   expect_error_with({"bench", "--suite", "native", "--only", "gmm_3"}, 2, {"no workload 'gmm_3'"});
   expect_error_with({"bench", "--op", "matmul(m=4,n=4,k=4)", "--peer", "mkl"}, 2, {"mkl", "onednn"});
+}
+
+TEST_F(Bench, WaitsUntilNobodyElseTimes) {
+  const fs::path file = folder() / "temper-timing.lock";
+  measure::TimingLock lock(file);
+  auto held = lock.acquire(measure::TimingLock::Mode::Time, {});
+  ASSERT_TRUE(held);
+  Running bench(kBin / "temper", {"bench", "--op", "softmax(rows=4,cols=4)", "--rounds", "5"}, folder(),
+                {"TMPDIR=" + folder().string()});
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));  // more than it needs alone
+  EXPECT_TRUE(is_alive(bench.pid())) << "it timed while another process held the lock";
+  held.reset();
+  const Outcome outcome = bench.wait();
+  EXPECT_EQ(outcome.code, 0) << outcome;
+}
+
+TEST_F(Bench, AStopWhileTimingEndsItAtOnce) {
+  Running bench(kBin / "temper", {"bench", "--op", "matmul(m=64,n=64,k=64)", "--rounds", "10000"}, folder(),
+                {"TMPDIR=" + folder().string()});
+  // The lock is made right before the timing, which would take 20 s.
+  while (is_alive(bench.pid()) && !fs::exists(file("temper-timing.lock")))
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  bench.signal(SIGINT);
+  const Outcome outcome = bench.wait();
+  EXPECT_EQ(outcome.code, 130) << outcome;
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("stopped on request"));
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST_F(Bench, PeersThatCannotTakeTheWorkAreNoted) {
+  const nlohmann::json report =
+      json({"bench", "--op", "layernorm(rows=4,cols=8,epsilon=0.5)", "--peer", "onednn", "--rounds", "5"});
+  const nlohmann::json& work = report["workloads"][0];
+  EXPECT_TRUE(work["peers"].empty());
+  EXPECT_LT(work["max_error"].get<double>(), 1e-4);
+  ASSERT_EQ(work["notes"].size(), 1U);
+  EXPECT_THAT(work["notes"][0].get<std::string>(), ::testing::HasSubstr("onednn: peers normalise with an epsilon"));
+  const nlohmann::json same =
+      json({"bench", "--op", "layernorm(rows=4,cols=8,epsilon=1e-5)", "--peer", "onednn", "--rounds", "5"});
+  EXPECT_EQ(same["workloads"][0]["peers"].size(), 1U);
 }
 
 }  // namespace

@@ -157,5 +157,65 @@ TEST_F(Bundles, HoldsWhateverIsFasterAsAWhole) {
   }
 }
 
+TEST_F(Bundles, NoInputIsOverwritten) {
+  const std::string before = store::testing::read_file(file("sample.onnx"));
+  fs::create_symlink("sample.onnx", file("link"));
+  for (const char* output : {"sample.onnx", "./sample.onnx", "link"})
+    expect_error_with({"build", "sample.onnx", "-o", output}, 2, {"would overwrite the input", output, "hint:"});
+  EXPECT_EQ(store::testing::read_file(file("sample.onnx")), before);
+  write_file(file("temper.db"), "");
+  expect_error_with({"build", "sample.onnx", "-o", "temper.db"}, 2, {"would overwrite the input"});
+  write_input("x.npy", 0.5F);
+  fs::create_directory(file("out"));
+  fs::create_symlink("../x.npy", file("out/y%2Fout%3A0.npy"));
+  fs::remove(file("temper.db"));
+  expect_error_with({"run", "sample.onnx", "--input", "x=x.npy", "--output-dir", "out"}, 2,
+                    {"would overwrite the input"});
+  EXPECT_EQ(temper({"build", "sample.onnx", "-o", "/dev/null"}).code, 0);
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(Bundles, AreKnownByTheirFirstBytes) {
+  ASSERT_EQ(temper({"build", "sample.onnx", "-o", "sample.bundle"}).code, 0);
+  EXPECT_EQ(temper({"run", "sample.bundle"}).code, 0);
+  expect_error_with({"bench", "sample.bundle"}, 2, {"the file is a bundle", "sample.bundle", "hint:"});
+}
+
+TEST_F(Bundles, InputsAreSplitAtTheNameOfTheModel) {
+  write_input("a=b.npy", 0.5F);
+  EXPECT_EQ(temper({"run", "sample.onnx", "--input", "x=a=b.npy"}).code, 0);
+  expect_error_with({"run", "sample.onnx", "--input", "x=a=b.npy", "--input", "x=a=b.npy"}, 2,
+                    {"input 'x' is given twice"});
+}
+
+TEST_F(Bundles, AFullDiskIsNamedAndLeavesNoHalfFiles) {
+  fs::create_directory(file("small"));
+  store::testing::SmallDisk disk(file("small"), "64k");
+  if (!disk.mounted()) GTEST_SKIP() << "this user may not mount a small disk";
+  store::testing::SmallDisk::fill(file("small/ballast"));
+  expect_error_with({"build", "sample.onnx", "-o", "small/a.temper"}, 1, {"small/a.temper", "hint: free some space"});
+  expect_error_with({"run", "sample.onnx", "--output-dir", "small"}, 1, {"small/", "hint: free some space"});
+  EXPECT_EQ(std::distance(fs::directory_iterator(file("small")), fs::directory_iterator()), 1);
+}
+
+TEST_F(Bundles, ALongNameOfAnOutputIsCut) {
+  graph::testing::ModelBuilder sample = sample_model();
+  const std::string name(300, 'n');
+  auto* graph = sample.model.mutable_graph();
+  const std::string before = graph->output(0).name();
+  graph->mutable_output(0)->set_name(name);
+  for (auto& node : *graph->mutable_node()) {
+    for (auto& output : *node.mutable_output()) output = output == before ? name : output;
+  }
+  write_file(file("long.onnx"), sample.model.SerializeAsString());
+  EXPECT_EQ(temper({"run", "long.onnx", "--output-dir", "out"}).code, 0);
+  EXPECT_EQ(std::distance(fs::directory_iterator(file("out")), fs::directory_iterator()), 1);
+}
+
+TEST_F(Bundles, BenchWithoutAPeerChecksNothing) {
+  const nlohmann::json work = json({"bench", "sample.onnx", "--rounds", "5"})["workloads"][0];
+  EXPECT_TRUE(work["max_error"].is_null());
+}
+
 }  // namespace
 }  // namespace temper::e2e

@@ -113,6 +113,45 @@ TEST_F(Databases, ExportAndImportKeepEveryRecord) {
   EXPECT_EQ(json({"db", "list", "--db", "b.db"})["tasks"].size(), 3U);
 }
 
+TEST_F(Databases, AnExportNeverReplacesTheDatabase) {
+  fill("a.db");
+  fs::create_symlink("a.db", file("link"));
+  const std::string before = read_file(file("a.db"));
+  for (const char* output : {"a.db", "./a.db", "link"})
+    expect_error_with({"db", "export", output, "--db", "a.db"}, 2, {"would overwrite the input", output, "hint:"});
+  EXPECT_EQ(read_file(file("a.db")), before);
+  const Outcome piped = temper({"db", "export", "/dev/stdout", "--db", "a.db", "--json"});
+  EXPECT_EQ(piped.code, 0) << piped;
+}
+
+TEST_F(Databases, AnImportThatCannotBeReadMakesNoDatabase) {
+  expect_error_with({"db", "import", "none.jsonl", "--db", "b.db"}, 1, {"none.jsonl", "hint:"});
+  std::string binary;
+  for (int i = 0; i < 4096; ++i) binary += static_cast<char>(i * 37 % 251);
+  write_file(file("a.bin"), binary);
+  expect_error_with({"db", "import", "a.bin", "--db", "b.db"}, 2, {"holds no record", "a.bin", "hint:"});
+  EXPECT_FALSE(fs::exists(file("b.db")));
+}
+
+TEST_F(Databases, AnImportNamesTheFirstBadLines) {
+  fill("a.db");
+  temper({"db", "export", "a.jsonl", "--db", "a.db"});
+  std::string lines = read_file(file("a.jsonl"));
+  for (int i = 0; i < 30; ++i) lines += "nonsense\n";
+  write_file(file("a.jsonl"), lines);
+  const Outcome outcome = temper({"db", "import", "a.jsonl", "--db", "b.db"});
+  EXPECT_EQ(outcome.code, 1) << outcome;
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("line 21 skipped"));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("... and 25 more"));
+  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 6);
+}
+
+TEST_F(Databases, OfAnotherProgram) {
+  store::Connection(file("other.db"), store::Connection::Access::Create, std::chrono::seconds(1))
+      .execute("CREATE TABLE bookmarks(url TEXT)");
+  refused("other.db", {"the file is a database of another program", "other.db", "hint: give another file"});
+}
+
 TEST_F(Databases, LinesThatCannotBeReadAreReportedAndTheRestIsKept) {
   fill("a.db");
   temper({"db", "export", "a.jsonl", "--db", "a.db"});

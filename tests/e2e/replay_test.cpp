@@ -94,5 +94,11 @@ TEST_F(Replay, BadTraceFilesAreExplained) {
   EXPECT_EQ(program(kBin / "temper-replay", {}).code, 2);
 }
 
+TEST_F(Replay, HelpIsNoFile) {
+  const Outcome help = program(kBin / "temper-replay", {"--help"});
+  EXPECT_EQ(help.code, 0) << help;
+  EXPECT_THAT(help.out, ::testing::HasSubstr("usage: temper-replay FILE"));
+}
+
 }  // namespace
 }  // namespace temper::e2e

@@ -128,5 +128,59 @@ TEST_F(Usage, ExplainPrintsOneStageOrADump) {
   EXPECT_EQ(temper({"explain", "--op", op, "--disable-pass", "verify-nest", "--stage", "trace"}).code, 0);
 }
 
+TEST_F(Usage, OptionsWithoutMeaningAreRefused) {
+  const std::string op = "softmax(rows=4,cols=4)";
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& option) {
+    expect_error_with(arguments, 2, {"temper: ", option, "at: " + option, "hint: "});
+  };
+  refused({"bench", "--op", op, "--only", "foo"}, "--only");
+  refused({"bench", "--op", op, "--shape", "x=1"}, "--shape");
+  refused({"bench", "a.onnx", "--only", "foo"}, "--only");
+  refused({"bench", "a.onnx", "--scaling"}, "--scaling");
+  refused({"bench", "a.onnx", "--against", "b.db"}, "--against");
+  refused({"run", "b.temper", "--shape", "x=1"}, "--shape");
+  refused({"run", "b.temper", "--db", "a.db"}, "--db");
+  refused({"tune", "--op", op, "--disable-pass", "layout"}, "--disable-pass");
+  refused({"explain", "--record", "1", "--op", op}, "--op");
+  refused({"explain", "--record", "1", "a.onnx"}, "MODEL");
+  refused({"explain", "--op", op, "--dump-after", "lower", "--stage", "asm"}, "--stage");
+  expect_error_with({"tune", "--op", op, "--patience", "-5"}, 2, {"--patience"});
+  for (const char* command : {"tune", "bench"}) expect_error_with({command, "--op", op, "--seed", "-1"}, 2, {"--seed"});
+  expect_error_with({"build", "a.onnx", "-o", "a.temper", "--shape", "x=1", "--shape", "x=2"}, 2,
+                    {"the shape of 'x' is given twice", "at: --shape"});
+  EXPECT_EQ(json({"bench", "--op", op, "--only", "foo"}, 2)["error"]["where"], "--only");
+}
+
+TEST_F(Usage, OptionsTakeOneValueAndLeaveTheModelAlone) {
+  expect_error_with({"explain", "--disable-pass", "layout", "none.onnx"}, 2, {"no such model", "none.onnx"});
+  expect_error_with({"tune", "--disable-pass", "layout", "none.onnx"}, 2, {"no such model", "none.onnx"});
+  expect_error_with({"bench", "--suite", "native", "--only", "nothing", "none.onnx"}, 2,
+                    {"one of a model, --op and --suite"});
+}
+
+TEST_F(Usage, AModelThatIsNotThereIsWrongUsage) {
+  for (const char* command : {"tune", "explain", "bench", "run"})
+    expect_error_with({command, "none.onnx"}, 2, {"none.onnx", "hint: "});
+  expect_error_with({"build", "none.onnx", "-o", "x.temper"}, 2, {"none.onnx", "hint: "});
+  expect_error_with({"run", "none.temper"}, 2, {"none.temper", "hint: "});
+}
+
+TEST_F(Usage, FoldersThatAreNotThereAreNoBug) {
+  expect_error_with({"db", "list", "--db", ""}, 2, {"the database's path is empty", "hint: "});
+  if (can_run_generated_code()) {
+    const Outcome outcome =
+        temper({"tune", "--op", "softmax(rows=4,cols=4)", "--trials", "1"}, {"TMPDIR=/nowhere/at/all"});
+    EXPECT_EQ(outcome.code, 1) << outcome;
+    EXPECT_THAT(outcome.err, HasSubstr("/nowhere/at/all"));
+    EXPECT_THAT(outcome.err, HasSubstr("set TMPDIR"));
+  }
+  // A shell that stands in a folder which is gone.
+  const std::string script = "mkdir gone && cd gone && rmdir ../gone && exec " + (kBin / "temper").string() +
+                             " tune --op 'softmax(rows=4,cols=4)' --trials 1";
+  const Outcome gone = program("/bin/sh", {"-c", script});
+  EXPECT_EQ(gone.code, 1) << gone;
+  EXPECT_THAT(gone.err, ::testing::Not(HasSubstr("bug in Temper"))) << gone;
+}
+
 }  // namespace
 }  // namespace temper::e2e

@@ -41,6 +41,25 @@ TEST(Interleave, CalibratesEachSideToTheSampleTime) {
   EXPECT_THAT(ratio(times[1], times[0]), DoubleNear(1000, 1e-6));
 }
 
+TEST(Interleave, AStopEndsItBeforeTheNextSample) {
+  Recorder recorder;
+  InterleaveOptions options;
+  options.rounds = 1000;
+  options.sample_seconds = 1;
+  int left = 10;
+  const Side stopping{"stopping", [&](std::int64_t calls, std::int64_t) {
+                        if (--left == 0) options.cancellation.request();
+                        return static_cast<double>(calls);
+                      }};
+  try {
+    interleave({recorder.side("a", 1), stopping}, options);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::Cancelled);
+  }
+  EXPECT_EQ(left, 0) << "nothing runs after the stop";
+}
+
 TEST(Interleave, EveryRoundRunsEverySideInARandomButSeededOrder) {
   const auto order = [](std::uint64_t seed) {
     Recorder recorder;

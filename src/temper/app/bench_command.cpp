@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <deque>
 
 #include "temper/app/bench_op.h"
@@ -23,6 +24,7 @@ struct BenchCommand {
   std::vector<std::string> only;
   std::uint64_t seed = 0;
   int rounds = 25;
+  bool rounds_given = false;
   bool scaling = false;
   std::vector<std::string> against;
 };
@@ -33,6 +35,11 @@ nlohmann::json peer_json(const PeerTime& p) {
           {"min_seconds", p.times.min_seconds},
           {"median_seconds", p.times.median_seconds},
           {"ratio", p.ratio}};
+}
+
+/// JSON has no infinity.
+nlohmann::json number_json(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json("infinity");
 }
 
 nlohmann::json bench_model(Session& s, const BenchCommand& o) {
@@ -46,8 +53,10 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
                   "peers for models: onnxruntime");
   }
   const bool with_peer = !o.peers.empty();
-  const ModelTimes times = race_models({{"temper", std::make_shared<const runtime::Plan>(std::move(built.plan))}},
-                                       o.work.model, o.work.threads, with_peer, o.seed);
+  RaceOptions options{.threads = o.work.threads, .peer = with_peer, .seed = o.seed, .cancellation = s.cancellation};
+  if (o.rounds_given) options.rounds = o.rounds;
+  const ModelTimes times =
+      race_models({{"temper", std::make_shared<const runtime::Plan>(std::move(built.plan))}}, o.work.model, options);
   if (!times.onnxruntime_error.empty()) throw Error(ErrorCode::NotFound, times.onnxruntime_error, "onnxruntime");
   nlohmann::json peers = nlohmann::json::array();
   double best = 0;
@@ -61,8 +70,7 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
     s.print(fmt::format("{:>14}  median {}  min {}\n", side.name, seconds_text(side.median_seconds),
                         seconds_text(side.min_seconds)));
   }
-  const double error = times.max_error.empty() ? 0 : times.max_error[0];
-  if (with_peer) s.print(fmt::format("{:.2f}x ONNX Runtime; largest difference {:.1e}\n", best, error));
+  if (with_peer) s.print(fmt::format("{:.2f}x ONNX Runtime; largest difference {:.1e}\n", best, times.max_error[0]));
   return {{"name", o.work.model},
           {"key", "model"},
           {"layout", "nchw"},
@@ -70,7 +78,7 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
           {"temper", {{"min_seconds", times.sides[0].min_seconds}, {"median_seconds", times.sides[0].median_seconds}}},
           {"peers", peers},
           {"best_ratio", best},
-          {"max_error", error}};
+          {"max_error", with_peer ? number_json(times.max_error[0]) : nlohmann::json(nullptr)}};
 }
 
 nlohmann::json workload_json(const std::string& name, const std::string& spec, const tune::Task& task,
@@ -87,7 +95,8 @@ nlohmann::json workload_json(const std::string& name, const std::string& spec, c
           {"temper", {{"min_seconds", times.temper.min_seconds}, {"median_seconds", times.temper.median_seconds}}},
           {"peers", peers},
           {"best_ratio", times.best_ratio},
-          {"max_error", times.max_error}};
+          {"max_error", number_json(times.max_error)},
+          {"notes", times.notes}};
 }
 
 /// How many times faster each side is than itself with one thread.
@@ -142,6 +151,7 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
   if (given != 1)
     throw Error(ErrorCode::InvalidArgument, "bench needs one of a model, --op and --suite", "command line",
                 "temper bench --suite native");
+  check_timed_threads(o.work.threads);
   const target::Target target = target::detect();
   nlohmann::json out{{"workloads", nlohmann::json::array()},
                      {"cpu", target.model_name},
@@ -196,8 +206,11 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
     }
     for (const Records& other : others)
       contests.push_back({tasks.back(), built.emplace_back(other.artifact(tasks.back(), target)), {}});
-    const std::vector<OpTimes> times =
-        bench_op(contests, {.cpus = cpus, .seed = o.seed, .native = o.suite != "nchw", .rounds = o.rounds});
+    const std::vector<OpTimes> times = bench_op(contests, {.cpus = cpus,
+                                                           .seed = o.seed,
+                                                           .native = o.suite != "nchw",
+                                                           .rounds = o.rounds,
+                                                           .cancellation = s.cancellation});
     for (std::size_t i = 0; i < thread_counts.size(); ++i) {
       nlohmann::json workload = workload_json(entry.name, entry.spec, tasks[i], times[i]);
       if (i + 1 == thread_counts.size() && !others.empty())
@@ -221,14 +234,20 @@ void declare_bench(CLI::App& command, Session& session) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->delimiter(',');
-  command.add_option("--seed", o->seed, "Seed of inputs and of the order of timing")->capture_default_str();
+  declare_seed(command, o->seed, "Seed of inputs and of the order of timing");
   command
       .add_option("--against", o->against, "Also time the kernels of this database, in the same run (repeat for more)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_flag("--scaling", o->scaling, "Time one thread as well, in the same run, and say how each side scales");
   command.add_option("--rounds", o->rounds, "Samples of each side")->check(CLI::Range(5, 10000))->capture_default_str();
-  command.callback([&session, o] { session.action = [o](Session& s) { return bench(s, *o); }; });
+  command.callback([&command, &session, o] {
+    if (o->suite.empty()) refuse_given(command, {"--only"}, "is for suites");
+    if (o->work.model.empty()) refuse_given(command, {"--shape"}, "is for models");
+    if (!o->work.model.empty()) refuse_given(command, {"--scaling", "--against"}, "is for operators and suites");
+    o->rounds_given = command.count("--rounds") > 0;
+    session.action = [o](Session& s) { return bench(s, *o); };
+  });
 }
 
 }  // namespace temper::app

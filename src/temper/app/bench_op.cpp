@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 
+#include "temper/app/exclusive.h"
 #include "temper/ir/oracle.h"
 #include "temper/ops/epilogue.h"
 #include "temper/runtime/kernel_instance.h"
@@ -179,8 +180,11 @@ double oracle_error(const tune::Task& task, const Data& data, std::span<const fl
       index.push_back(i);
       flat = flat * extent + i;
     }
-    worst = std::max(
-        worst, std::abs(oracle.at(output, index).value - static_cast<double>(result[static_cast<std::size_t>(flat)])));
+    const double expected = oracle.at(output, index).value;
+    const auto value = static_cast<double>(result[static_cast<std::size_t>(flat)]);
+    if (std::isnan(expected) && std::isnan(value)) continue;
+    const double distance = std::abs(expected - value);
+    worst = std::isnan(distance) ? std::numeric_limits<double>::infinity() : std::max(worst, distance);
   }
   return largest > 0 ? worst / largest : worst;
 }
@@ -241,8 +245,12 @@ std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOpti
   for (std::size_t c = 0; c < contests.size(); ++c) {
     const std::optional<peers::PeerWork> work = peer_work(contests[c].task, options.native);
     for (peers::Peer& peer : contests[c].peers) {
+      options.cancellation.throw_if_requested();
       try {
         if (!work) throw Error(ErrorCode::Unsupported, "this operator is none of the peer's");
+        if (const std::string epsilon = field(contests[c].task, "epsilon");
+            !epsilon.empty() && std::stof(epsilon) != peers::kLayerNormEpsilon)
+          throw Error(ErrorCode::Unsupported, "peers normalise with an epsilon of 1e-5, not " + epsilon);
         const double error = prepare_peer(peer, contests[c].task, *work, data, kernels[c].result());
         out[c].max_error = std::max(out[c].max_error, error);
         seats.push_back({c, &peer});
@@ -256,7 +264,8 @@ std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOpti
   peers::InterleaveOptions interleave;
   interleave.rounds = options.rounds;
   interleave.seed = options.seed;
-  const std::vector<peers::SideTimes> times = peers::interleave(sides, interleave);
+  interleave.cancellation = options.cancellation;
+  const std::vector<peers::SideTimes> times = interleave_alone(sides, interleave);
   for (std::size_t c = 0; c < contests.size(); ++c) out[c].temper = times[c];
   for (std::size_t i = 0; i < seats.size(); ++i) {
     OpTimes& to = out[seats[i].contest];

@@ -8,6 +8,7 @@
 
 #include "temper/peers/interleave.h"
 #include "temper/peers/peer.h"
+#include "temper/support/cancellation.h"
 #include "temper/tune/lookup.h"
 #include "temper/tune/task.h"
 
@@ -34,6 +35,7 @@ struct BenchOptions {
   std::uint64_t seed = 0;
   bool native = true;  ///< peers use the layout that they like best
   int rounds = 25;
+  CancellationToken cancellation;
 };
 
 /// One of Temper's kernels and the peers that do the same work with as many threads.
@@ -44,8 +46,8 @@ struct Contest {
 };
 
 /// Times the kernels and peers of all contests in turn, in one run: every contest is the same operator, with another
-/// number of threads or another kernel. A peer that cannot take the work is left out with a note. One result a contest,
-/// in their order.
+/// number of threads or another kernel. The machine is theirs alone meanwhile. A peer that cannot take the work is left
+/// out with a note. One result a contest, in their order. Throws Error{Cancelled} when a stop was asked for.
 std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOptions& options);
 
 }  // namespace temper::app

@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
 #include "temper/app/session.h"
 #include "temper/runtime/bundle.h"
-#include "temper/support/error.h"
+#include "temper/support/output_file.h"
 #include "temper/tune/lookup.h"
 
 namespace temper::app {
@@ -28,6 +27,7 @@ runtime::Plan untuned_plan(const graph::Program& program, const target::Target& 
 }
 
 nlohmann::json build(Session& s, const BuildOptions& o) {
+  for (const std::string& input : {o.work.model, o.work.db}) refuse_overwriting(input, o.output);
   const graph::Program program = load_program(o.work);
   const Records records(o.work.db, s.cancellation);
   if (!records.note().empty()) s.progress(records.note());
@@ -44,7 +44,9 @@ nlohmann::json build(Session& s, const BuildOptions& o) {
     const auto untuned = std::make_shared<const runtime::Plan>(untuned_plan(program, target, o.work.threads));
     if (!same_kernels(*plan, *untuned)) {
       const std::vector<peers::SideTimes> sides =
-          race_models({{"default", untuned}, {"tuned", plan}}, o.work.model, o.work.threads, false, 0, 0).sides;
+          race_models({{"default", untuned}, {"tuned", plan}}, o.work.model,
+                      {.threads = o.work.threads, .cancellation = s.cancellation})
+              .sides;
       const bool keep = !loses(sides[1], sides[0]);
       s.print(fmt::format(
           "whole model: tuned {}, default {}: {}\n", seconds_text(sides[1].median_seconds),
@@ -59,8 +61,8 @@ nlohmann::json build(Session& s, const BuildOptions& o) {
       }
     }
   }
-  runtime::save_bundle(*plan, o.output);
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(o.output));
+  s.cancellation.throw_if_requested();
+  const std::int64_t bytes = runtime::save_bundle(*plan, o.output);
   s.print(fmt::format("{}: {} steps, {} tasks ({} tuned), {} bytes\n", o.output, program.steps.size(),
                       program.tasks.size(), tuned, bytes));
   out["bytes"] = bytes;
@@ -77,7 +79,7 @@ void declare_build(CLI::App& command, Session& session) {
   command.add_option("-o,--output", o->output, "The bundle to write (model.temper)")->required();
   command.add_flag("--no-race", o->no_race,
                    "Use the tuned kernels without timing the whole model against default schedules");
-  command.add_option("--disable-pass", o->work.disabled_passes, "Leave out a graph pass");
+  declare_disabled_passes(command, o->work.disabled_passes, "Leave out a graph pass");
   command.callback([&session, o] { session.action = [o](Session& s) { return build(s, *o); }; });
 }
 

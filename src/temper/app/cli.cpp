@@ -1,10 +1,13 @@
 // The command line as a whole: the table of commands, common flags, errors and exit codes.
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
 #include <csignal>
+#include <filesystem>
 #include <iostream>
+#include <sstream>
 
 #include "temper/app/session.h"
 #include "temper/support/error.h"
@@ -84,16 +87,25 @@ void Session::print(const std::string& text) {
 
 bool Session::terminal() const { return isatty(STDERR_FILENO) != 0; }
 
+std::string cut_to(const std::string& line, std::size_t columns) {
+  if (line.size() <= columns) return line;
+  const std::size_t room = columns > 3 ? columns - 3 : 0;
+  return line.substr(0, room) + std::string("...").substr(0, columns - room);
+}
+
 void Session::progress(const std::string& line) { live(line, true); }
 
 void Session::live(const std::string& line, bool keep) {
   if (json) return;
   if (live_line_) *err_ << "\r\033[K";
   live_line_ = false;
-  *err_ << line;
   if (keep || !terminal()) {
-    *err_ << "\n";
+    *err_ << line << "\n";
   } else {
+    // A line that wraps could not be replaced; the last column is left free, where some terminals wrap already.
+    winsize size{};
+    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    *err_ << cut_to(line, known ? size.ws_col - 1U : 79U);
     live_line_ = true;
   }
   err_->flush();
@@ -113,14 +125,29 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     command.declare(*sub, session);
     describe_common(*sub);
   }
+  const auto want_json = [&] {  // parsing may have ended before it came to the flag
+    for (int i = 1; i < argc; ++i) session.json = session.json || std::string_view(argv[i]) == "--json";
+    return session.json;
+  };
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error, out, err);
-    for (int i = 1; i < argc; ++i) session.json = session.json || std::string_view(argv[i]) == "--json";
+    if (error.get_exit_code() == 0) {
+      if (!want_json()) return app.exit(error, out, err);
+      std::ostringstream text;
+      app.exit(error, text, err);
+      const char* name = dynamic_cast<const CLI::CallForVersion*>(&error) != nullptr ? "version" : "help";
+      out << nlohmann::json{{name, text.str()}}.dump(2) << "\n";
+      return 0;
+    }
+    want_json();
     report(session,
            Error(ErrorCode::InvalidArgument, error.what(), "command line", "temper --help, or temper COMMAND --help"));
     return 2;
+  } catch (const Error& error) {
+    want_json();
+    report(session, error);
+    return exit_code(error.code());
   }
   const Interrupts interrupts(session.cancellation);  // ends before the session that it points to
   try {
@@ -130,10 +157,16 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     out.flush();
     if (!out)
       throw Error(ErrorCode::Io, "standard output cannot be written", {}, "is the disk full, or the pipe closed?");
-    return session.exit_code;
+    // Whoever asked for a stop wants what comes after this command to stop as well, even if it came too late for it.
+    return session.exit_code == 0 && session.cancellation.requested() ? 130 : session.exit_code;
   } catch (const Error& error) {
     report(session, error);
     return exit_code(error.code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    const std::filesystem::path where = error.path1().empty() ? "the working folder" : error.path1();
+    report(session, Error(ErrorCode::Io, error.code().message(), where.string(),
+                          "check that the folder exists and may be used"));
+    return 1;
   } catch (const std::bad_alloc&) {
     report(session, Error(ErrorCode::Io, "out of memory", {}, "use smaller shapes or a machine with more memory"));
     return 1;

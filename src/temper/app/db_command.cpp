@@ -78,13 +78,16 @@ nlohmann::json export_records(Session& s, const DbOptions& o) {
 }
 
 nlohmann::json import_records(Session& s, const DbOptions& o) {
+  store::check_json_lines(o.file);  // before a database is made
   const auto store = store::open_sqlite(o.db, store::OpenMode::Create);
   const store::Imported imported = store::import_json_lines(*store, o.file);
   nlohmann::json bad = nlohmann::json::array();
+  constexpr std::size_t kShown = 5;
   for (const store::BadLine& line : imported.bad_lines) {
-    s.progress(fmt::format("line {} skipped: {}", line.line, line.message));
+    if (bad.size() < kShown) s.progress(fmt::format("line {} skipped: {}", line.line, line.message));
     bad.push_back({{"line", line.line}, {"message", line.message}});
   }
+  if (bad.size() > kShown) s.progress(fmt::format("... and {} more", bad.size() - kShown));
   s.print(fmt::format("{} records imported, {} were there already, {} lines skipped\n", imported.appended.inserted,
                       imported.appended.kept, imported.bad_lines.size()));
   if (!imported.bad_lines.empty()) s.exit_code = 1;

@@ -42,28 +42,31 @@ std::vector<std::byte> reordered(std::span<const std::byte> actual, std::size_t 
   return result;
 }
 
-Difference compare_floats(std::span<const std::byte> actual, std::span<const float> expected) {
+/// `Number` is the type of both sides' elements.
+template <class Number>
+Difference compare_numbers(std::span<const std::byte> actual, std::span<const std::byte> reference) {
   Difference result;
   double worst = 0, magnitude = 0;
-  float largest = 0, reference_largest = 0;
-  for (std::size_t e = 0; e < expected.size(); ++e) {
-    float value;
-    std::memcpy(&value, actual.data() + e * sizeof(float), sizeof value);
+  Number largest = 0, reference_largest = 0;
+  for (std::size_t e = 0; e < reference.size() / sizeof(Number); ++e) {
+    Number value, expected;
+    std::memcpy(&value, actual.data() + e * sizeof(Number), sizeof value);
+    std::memcpy(&expected, reference.data() + e * sizeof(Number), sizeof expected);
     if (result.largest_at < 0 || value > largest) {
       largest = value;
       result.largest_at = static_cast<std::int64_t>(e);
     }
-    if (result.reference_largest_at < 0 || expected[e] > reference_largest) {
-      reference_largest = expected[e];
+    if (result.reference_largest_at < 0 || expected > reference_largest) {
+      reference_largest = expected;
       result.reference_largest_at = static_cast<std::int64_t>(e);
     }
-    if ((std::isnan(value) && std::isnan(expected[e])) || value == expected[e]) {
+    if ((std::isnan(value) && std::isnan(expected)) || value == expected) {
       if (std::isfinite(value)) magnitude = std::max(magnitude, std::abs(static_cast<double>(value)));
       continue;
     }
-    const double distance = std::abs(static_cast<double>(value) - static_cast<double>(expected[e]));
+    const double distance = std::abs(static_cast<double>(value) - static_cast<double>(expected));
     worst = std::isfinite(distance) ? std::max(worst, distance) : std::numeric_limits<double>::infinity();
-    if (std::isfinite(expected[e])) magnitude = std::max(magnitude, std::abs(static_cast<double>(expected[e])));
+    if (std::isfinite(expected)) magnitude = std::max(magnitude, std::abs(static_cast<double>(expected)));
   }
   result.error = magnitude > 0 ? worst / magnitude : worst;
   return result;
@@ -85,7 +88,8 @@ Difference compare(std::span<const std::byte> actual, temper_dtype dtype, const 
     moved = reordered(actual, static_cast<std::size_t>(runtime::element_bytes(dtype)), sizes, order, reference.dims);
     actual = moved;
   }
-  if (dtype == TEMPER_F32) return compare_floats(actual, reference.as_f32());
+  if (dtype == TEMPER_F32) return compare_numbers<float>(actual, reference.data);
+  if (dtype == TEMPER_F64) return compare_numbers<double>(actual, reference.data);
   Difference result;
   if (!std::equal(actual.begin(), actual.end(), reference.data.begin()))
     result.error = std::numeric_limits<double>::infinity();

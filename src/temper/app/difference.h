@@ -17,9 +17,9 @@ inline constexpr double kEqual = 1e-4;
 struct Difference {
   /// Largest absolute difference over the largest absolute value of the reference; the difference itself when that is
   /// all zeros. Equal infinities and two NaNs are no difference. Infinity when one side alone is NaN, and when elements
-  /// of another type than f32 differ at all.
+  /// of another type than f32 and f64 differ at all.
   double error = 0;
-  std::int64_t largest_at = -1;            ///< place of the largest element in the reference's order; -1: not f32
+  std::int64_t largest_at = -1;            ///< place of the largest element in the reference's order; -1: integers
   std::int64_t reference_largest_at = -1;  ///< the same of the reference
 };
 

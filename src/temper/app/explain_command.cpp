@@ -33,7 +33,9 @@ nlohmann::json explain_schedule(Session& s, const ExplainOptions& o, const ir::C
   options.keep_texts = true;
   options.dump_after = o.dump_after;
   options.disabled_passes = o.disabled;
+  s.cancellation.throw_if_requested();
   compile::Compiled compiled = compiler.compile(schedule, options);
+  s.cancellation.throw_if_requested();
   const auto text = [&](const std::string& stage) -> std::string {
     if (stage == "compute") return ir::print(compute) + "\n";
     if (stage == "schedule") return compiled.schedule_text;
@@ -67,6 +69,7 @@ nlohmann::json explain_model(Session& s, const ExplainOptions& o) {
   std::vector<std::string> labels;
   const std::vector<tune::Task> list = tune::tasks_from_model(program, o.work.threads);
   for (const tune::Task& task : list) {
+    s.cancellation.throw_if_requested();
     const auto record = store ? tune::best(*store, task, target) : std::nullopt;
     labels.push_back(record ? "record " + std::to_string(record->id) : "default");
     tasks.push_back({{"name", task.name},
@@ -162,9 +165,12 @@ void declare_explain(CLI::App& command, Session& session) {
       ->check(CLI::IsMember({"compute", "schedule", "loops", "llvm", "asm", "trace"}));
   command.add_option("--dump-after", options->dump_after,
                      "Print what a pass leaves: nest, verify-nest, lower, verify-kernel, expand-math, codegen");
-  command.add_option("--disable-pass", options->disabled,
-                     "Leave out a pass that only checks: verify-nest, verify-kernel; for a model: a graph pass");
-  command.callback([&session, options] {
+  declare_disabled_passes(command, options->disabled,
+                          "Leave out a pass that only checks: verify-nest, verify-kernel; for a model: a graph pass");
+  command.callback([&command, &session, options] {
+    if (command.count("--record") > 0)
+      refuse_given(command, {"MODEL", "--op", "--shape", "--threads"}, "has no meaning with --record");
+    if (command.count("--dump-after") > 0) refuse_given(command, {"--stage"}, "has no meaning with --dump-after");
     options->work.disabled_passes = options->work.model.empty() ? std::vector<std::string>{} : options->disabled;
     session.action = [options](Session& s) { return explain(s, *options); };
   });

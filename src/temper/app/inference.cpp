@@ -28,11 +28,14 @@ void Inference::fill_random(std::uint64_t seed) {
   RandomStream random(seed);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const runtime::PlanTensor& tensor = plan().tensors[static_cast<std::size_t>(plan().inputs[i])];
-    if (tensor.dtype != TEMPER_F32) continue;
-    for (std::size_t at = 0; at + sizeof(float) <= inputs_[i].size(); at += sizeof(float)) {
-      const auto value = static_cast<float>(random.uniform_real());
-      std::memcpy(inputs_[i].data() + at, &value, sizeof value);
-    }
+    const auto fill = [&]<class Number>(Number) {
+      for (std::size_t at = 0; at + sizeof(Number) <= inputs_[i].size(); at += sizeof(Number)) {
+        const auto value = static_cast<Number>(random.uniform_real());
+        std::memcpy(inputs_[i].data() + at, &value, sizeof value);
+      }
+    };
+    if (tensor.dtype == TEMPER_F32) fill(0.0F);
+    if (tensor.dtype == TEMPER_F64) fill(0.0);
   }
 }
 

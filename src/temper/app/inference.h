@@ -19,7 +19,7 @@ class Inference {
   Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads);
 
   const runtime::Plan& plan() const { return executor_.plan(); }
-  /// Fills f32 inputs with numbers from [0, 1), integers with zeros; the same for the same seed.
+  /// Fills f32 and f64 inputs with numbers from [0, 1), integers with zeros; the same for the same seed.
   void fill_random(std::uint64_t seed);
   /// Throws Error{InvalidArgument} for an unknown name or a wrong size.
   void set_input(const std::string& name, std::span<const std::byte> bytes);

@@ -7,6 +7,7 @@
 #include "temper/graph/onnx_import.h"
 #include "temper/graph/pipeline.h"
 #include "temper/runtime/artifact_image.h"
+#include "temper/runtime/bundle.h"
 #include "temper/store/sqlite_store.h"
 #include "temper/support/error.h"
 #include "temper/tune/on_demand.h"
@@ -14,13 +15,25 @@
 
 namespace temper::app {
 
+void require_model(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    throw Error(ErrorCode::InvalidArgument, "there is no such model", path, "check the path");
+}
+
 graph::Program load_program(const ModelOptions& options) {
   graph::ShapeFixes fixes;
   for (const std::string& text : options.shapes) {
     auto [name, sizes] = graph::parse_shape_fix(text);
-    fixes[name] = std::move(sizes);
+    if (!fixes.emplace(name, std::move(sizes)).second)
+      throw Error(ErrorCode::InvalidArgument, "the shape of '" + name + "' is given twice", "--shape",
+                  "leave out one of them");
   }
   const std::set<std::string> disabled(options.disabled_passes.begin(), options.disabled_passes.end());
+  require_model(options.model);
+  if (runtime::is_bundle(options.model))
+    throw Error(ErrorCode::InvalidArgument, "the file is a bundle, which only `temper run` takes", options.model,
+                "give the ONNX model that it was built from");
   return graph::make_program(graph::import_onnx(options.model), fixes, disabled);
 }
 

@@ -29,7 +29,11 @@ struct ModelOptions {
   std::string db = "temper.db";
 };
 
-/// Imports, fixes shapes, optimises and extracts tasks. Throws what those throw; a missing file is NotFound.
+/// Throws Error{InvalidArgument} when there is no such file.
+void require_model(const std::string& path);
+
+/// Imports, fixes shapes, optimises and extracts tasks. Throws what those throw, and
+/// Error{InvalidArgument} for a missing file or a bundle.
 graph::Program load_program(const ModelOptions& options);
 
 /// The store of `--db`; null when the file is not there and `create` is false.

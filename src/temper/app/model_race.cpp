@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "temper/app/exclusive.h"
 #include "temper/peers/child_process.h"
 #include "temper/peers/peer.h"
 #include "temper/support/clock.h"
@@ -9,26 +10,26 @@
 
 namespace temper::app {
 
-ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, int threads, bool with_peer,
-                       std::uint64_t seed, int checks) {
+ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, const RaceOptions& options) {
   ModelTimes out;
   std::vector<std::unique_ptr<Inference>> models;
   for (const NamedPlan& plan : plans) {
-    models.push_back(std::make_unique<Inference>(plan.plan, threads));
-    models.back()->fill_random(seed);
+    models.push_back(std::make_unique<Inference>(plan.plan, options.threads));
+    models.back()->fill_random(options.seed);
   }
   std::optional<peers::Peer> peer;
-  if (with_peer) {
+  if (options.peer) {
     try {
-      peers::PeerOptions options = peers::PeerOptions::defaults();
-      options.threads = threads;
-      peer.emplace("onnxruntime", options);
+      peers::PeerOptions peer_options = peers::PeerOptions::defaults();
+      peer_options.threads = options.threads;
+      peer.emplace("onnxruntime", peer_options);
       peers::PeerWork work;
       work.op = "model";
       work.model_path = model_path;
       out.max_error.assign(plans.size(), 0);
-      for (int check = checks; check-- > 0;) {
-        for (auto& model : models) model->fill_random(seed + static_cast<std::uint64_t>(check));
+      for (int check = options.checks; check-- > 0;) {
+        options.cancellation.throw_if_requested();
+        for (auto& model : models) model->fill_random(options.seed + static_cast<std::uint64_t>(check));
         peer->prepare(work, models.front()->peer_inputs());
         peer->run(1, 0);
         const std::vector<peers::Tensor> expected = peer->outputs();
@@ -37,9 +38,10 @@ ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& m
           out.max_error[i] = std::max(out.max_error[i], largest_difference(*models[i], expected));
         }
       }
-      out.checked_inputs = checks;
+      out.checked_inputs = options.checks;
       out.onnxruntime_version = peer->version();
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::Cancelled) throw;
       out.onnxruntime_error = error.what();
       out.max_error.clear();
       peer.reset();
@@ -50,12 +52,13 @@ ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& m
   for (std::size_t i = 0; i < models.size(); ++i)
     sides.push_back(peers::side_of(plans[i].name, [model = models[i].get()] { model->run(); }, clock));
   if (peer) sides.push_back(peers::side_of(*peer));
-  peers::InterleaveOptions options;
-  options.rounds = 31;
-  options.sample_seconds = 10e-3;
-  options.budget_seconds = 20;
-  options.seed = seed;
-  out.sides = peers::interleave(sides, options);
+  peers::InterleaveOptions interleave;
+  interleave.rounds = options.rounds;
+  interleave.sample_seconds = 10e-3;
+  interleave.budget_seconds = options.budget_seconds;
+  interleave.seed = options.seed;
+  interleave.cancellation = options.cancellation;
+  out.sides = interleave_alone(sides, interleave);
   return out;
 }
 

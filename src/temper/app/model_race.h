@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "temper/app/inference.h"
+#include "temper/support/cancellation.h"
 
 namespace temper::app {
 
@@ -22,9 +23,19 @@ struct NamedPlan {
   std::shared_ptr<const runtime::Plan> plan;
 };
 
-/// Runs the plans and, unless `peer` is false, ONNX Runtime on the model file with equal threads on the same cores.
-ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, int threads, bool peer,
-                       std::uint64_t seed, int checks = 3);
+struct RaceOptions {
+  int threads = 1;
+  bool peer = false;  ///< also ONNX Runtime
+  std::uint64_t seed = 0;
+  int checks = 3;              ///< random inputs on which the outputs are compared with ONNX Runtime's
+  int rounds = 31;             ///< samples of each side, fewer when they take long
+  double budget_seconds = 20;  ///< of all samples together
+  CancellationToken cancellation;
+};
+
+/// Runs the plans and ONNX Runtime on the model file, with equal threads on the same cores and the machine to
+/// themselves. Throws Error{Cancelled}, and what `Inference` throws.
+ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, const RaceOptions& options);
 
 /// Kernels that win alone can lose together: they meet other caches, and other neighbours. Whether `tuned` takes longer
 /// than `untuned`, sides of one race, by more than chance and a busy machine explain: in the best sample of each, and

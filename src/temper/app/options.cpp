@@ -6,9 +6,16 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "temper/runtime/thread_pool.h"
 #include "temper/support/error.h"
 
 namespace temper::app {
+
+namespace {
+
+constexpr double kLongestSeconds = 8760 * 3600.0;
+
+}  // namespace
 
 void declare_work(CLI::App& command, ModelOptions& options, bool spec_allowed) {
   command.add_option("MODEL", options.model, "An ONNX model");
@@ -24,6 +31,31 @@ void declare_work(CLI::App& command, ModelOptions& options, bool spec_allowed) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command.add_option("--db", options.db, "The database of records")->capture_default_str();
+}
+
+void declare_disabled_passes(CLI::App& command, std::vector<std::string>& passes, const std::string& text) {
+  command.add_option("--disable-pass", passes, text + " (repeat for more)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void declare_seed(CLI::App& command, std::uint64_t& seed, const std::string& text) {
+  command.add_option("--seed", seed, text)->check(CLI::NonNegativeNumber)->capture_default_str();
+}
+
+void refuse_given(const CLI::App& command, std::initializer_list<const char*> options, const std::string& reason) {
+  for (const char* option : options) {
+    if (command.count(option) > 0)
+      throw Error(ErrorCode::InvalidArgument, std::string(option) + " " + reason, option, "leave it out");
+  }
+}
+
+void check_timed_threads(int threads) {
+  const auto cpus = static_cast<int>(runtime::allowed_cpus().size());
+  if (threads <= cpus) return;
+  throw Error(ErrorCode::InvalidArgument,
+              fmt::format("{} threads cannot be timed on {} {}", threads, cpus, cpus == 1 ? "CPU" : "CPUs"),
+              "--threads", fmt::format("use at most {}", cpus));
 }
 
 void check_work(const ModelOptions& options) {
@@ -44,6 +76,9 @@ double parse_duration(const std::string& text) {
   if (end == text.c_str() || scale == 0 || !(value > 0) || !std::isfinite(value)) {
     throw Error(ErrorCode::InvalidArgument, "'" + text + "' is not a time", "--budget",
                 "a number with s, m or h: 90s, 5m, 1.5h");
+  }
+  if (value * scale > kLongestSeconds) {
+    throw Error(ErrorCode::InvalidArgument, "'" + text + "' is too long", "--budget", "a year at most: 8760h");
   }
   return value * scale;
 }

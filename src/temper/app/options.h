@@ -1,6 +1,11 @@
 // Flags that several commands share, each declared once.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
 #include "temper/app/model.h"
 
 namespace CLI {
@@ -11,6 +16,14 @@ namespace temper::app {
 
 /// MODEL, --op, --shape, --threads, --db.
 void declare_work(CLI::App& command, ModelOptions& options, bool spec_allowed);
+/// --disable-pass, as often as wanted.
+void declare_disabled_passes(CLI::App& command, std::vector<std::string>& passes, const std::string& text);
+/// --seed.
+void declare_seed(CLI::App& command, std::uint64_t& seed, const std::string& text);
+/// Throws Error{InvalidArgument} when one of these options is given: `reason` says why it has no meaning here.
+void refuse_given(const CLI::App& command, std::initializer_list<const char*> options, const std::string& reason);
+/// Throws Error{InvalidArgument} when there are fewer CPUs than `threads`: their times would say nothing.
+void check_timed_threads(int threads);
 /// Throws Error{InvalidArgument} unless exactly one of MODEL and --op is given.
 void check_work(const ModelOptions& options);
 /// Seconds of "300", "90s", "5m", "1.5h". Throws Error{InvalidArgument}.

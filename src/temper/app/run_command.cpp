@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <map>
@@ -14,6 +15,8 @@
 #include "temper/runtime/bundle.h"
 #include "temper/runtime/npy.h"
 #include "temper/support/error.h"
+#include "temper/support/hash.h"
+#include "temper/support/output_file.h"
 
 namespace temper::app {
 
@@ -29,7 +32,8 @@ struct RunOptions {
   std::uint64_t seed = 0;
 };
 
-/// A file name for a tensor: letters, digits, '.', '_' and '-' stay, everything else becomes %XX.
+/// A file name for a tensor: letters, digits, '.', '_' and '-' stay, everything else becomes %XX, and of a long one
+/// the end becomes a hash.
 std::string file_name(const std::string& tensor) {
   std::string out;
   for (const char c : tensor) {
@@ -40,10 +44,13 @@ std::string file_name(const std::string& tensor) {
       out += fmt::format("%{:02X}", byte);
     }
   }
-  return out;
+  // File systems take names of 255 bytes at most.
+  constexpr std::size_t kLongest = 200;
+  return out.size() <= kLongest ? out : out.substr(0, kLongest - 17) + "-" + to_hex(hash_text(tensor));
 }
 
-bool is_bundle(const RunOptions& o) { return o.work.model.ends_with(".temper"); }
+/// By its first bytes; by its name for the messages about a damaged one.
+bool is_bundle(const RunOptions& o) { return runtime::is_bundle(o.work.model) || o.work.model.ends_with(".temper"); }
 
 /// What cannot go together is refused before anything is built.
 void check_options(const RunOptions& o) {
@@ -61,16 +68,30 @@ void check_options(const RunOptions& o) {
                 "leave out one of the two");
 }
 
+/// Name and file of NAME=FILE.npy. Both may hold a '=': the name is the one that an input has, else the shortest.
+std::pair<std::string, std::string> input_of(const std::string& text, const runtime::Plan& plan) {
+  std::size_t at = text.find('=');
+  if (at == std::string::npos || at == 0)
+    throw Error(ErrorCode::InvalidArgument, "'" + text + "' is not NAME=FILE.npy", "--input", "--input x=image.npy");
+  for (std::size_t next = at; next != std::string::npos; next = text.find('=', next + 1)) {
+    const bool known = std::ranges::any_of(plan.inputs, [&](std::int32_t t) {
+      return plan.tensors[static_cast<std::size_t>(t)].name == std::string_view(text).substr(0, next);
+    });
+    if (known) at = next;
+  }
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
 /// Puts the files of --input into the model's inputs.
 void set_inputs(const RunOptions& o, Inference& inference) {
   const runtime::Plan& plan = inference.plan();
   std::map<std::string, bool> given;
   for (const std::string& text : o.inputs) {
-    const std::size_t at = text.rfind('=');
-    if (at == std::string::npos || at == 0)
-      throw Error(ErrorCode::InvalidArgument, "'" + text + "' is not NAME=FILE.npy", "--input", "--input x=image.npy");
-    const std::string name = text.substr(0, at);
-    const runtime::NpyArray array = runtime::read_npy(text.substr(at + 1));
+    const auto [name, path] = input_of(text, plan);
+    if (given.contains(name))
+      throw Error(ErrorCode::InvalidArgument, "input '" + name + "' is given twice", "--input",
+                  "leave out one of them");
+    const runtime::NpyArray array = runtime::read_npy(path);
     for (std::int32_t t : plan.inputs) {
       const runtime::PlanTensor& tensor = plan.tensors[static_cast<std::size_t>(t)];
       if (tensor.name == name && (tensor.dtype != array.dtype || tensor.shape != array.shape)) {
@@ -82,7 +103,7 @@ void set_inputs(const RunOptions& o, Inference& inference) {
         throw Error(ErrorCode::InvalidArgument,
                     fmt::format("input '{}' is {}{}, the file holds {}{}", name, runtime::dtype_name(tensor.dtype),
                                 shape_text(tensor.shape), runtime::dtype_name(array.dtype), shape_text(array.shape)),
-                    text.substr(at + 1), "convert the array, or fix the shape with --shape when building");
+                    path, "convert the array, or fix the shape with --shape when building");
       }
     }
     inference.set_input(name, array.data);
@@ -110,6 +131,7 @@ nlohmann::json show_outputs(Session& s, const RunOptions& o, const Inference& in
         throw Error(ErrorCode::Io, "the folder cannot be made: " + code.message(), o.output_dir,
                     "check the path and its permissions");
       const std::filesystem::path file = std::filesystem::path(o.output_dir) / (file_name(tensor.name) + ".npy");
+      for (const std::string& input : o.inputs) refuse_overwriting(input_of(input, plan).second, file);
       runtime::write_npy(file, tensor.dtype, tensor.shape, inference.output(i));
       entry["file"] = file.string();
       s.print(fmt::format("{} -> {}\n", tensor.name, file.string()));
@@ -149,6 +171,7 @@ nlohmann::json run_model(Session& s, const RunOptions& o) {
   std::shared_ptr<const runtime::Plan> plan;
   std::optional<ModelChecker> checker;
   if (is_bundle(o)) {
+    require_model(o.work.model);
     plan = runtime::load_bundle(o.work.model);
   } else {
     graph::Program program = load_program(o.work);
@@ -200,8 +223,12 @@ void declare_run(CLI::App& command, Session& session) {
   command.add_option("--samples", o->samples, "With --check: on how many random inputs, of seeds SEED, SEED + 1, ...")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  command.add_option("--seed", o->seed, "Seed of random inputs")->capture_default_str();
-  command.callback([&session, o] { session.action = [o](Session& s) { return run_model(s, *o); }; });
+  declare_seed(command, o->seed, "Seed of random inputs");
+  command.callback([&command, &session, o] {
+    if (is_bundle(*o)) refuse_given(command, {"--shape", "--db"}, "is for models: a bundle is complete");
+    if (!o->inputs.empty()) refuse_given(command, {"--seed"}, "is for random inputs");
+    session.action = [o](Session& s) { return run_model(s, *o); };
+  });
 }
 
 }  // namespace temper::app

@@ -42,6 +42,9 @@ class Session {
   bool live_line_ = false;
 };
 
+/// The line, or its beginning and dots, in that many columns (one a byte).
+std::string cut_to(const std::string& line, std::size_t columns);
+
 /// A command: declares its options on `command` and sets `session.action` in the command's callback.
 struct Command {
   const char* name;

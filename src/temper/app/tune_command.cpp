@@ -7,12 +7,16 @@
 #include "temper/app/options.h"
 #include "temper/app/session.h"
 #include "temper/search/strategy.h"
+#include "temper/support/clock.h"
 #include "temper/support/error.h"
 #include "temper/tune/tune.h"
 
 namespace temper::app {
 
 namespace {
+
+constexpr double kLongestRace = 20;  ///< seconds
+constexpr double kRaceShare = 0.1;   ///< of the budget
 
 struct TuneOptions {
   ModelOptions work;
@@ -90,17 +94,26 @@ void print_report(Session& s, const tune::Report& report) {
                       report.phases.model, report.phases.idle));
 }
 
-/// Whole model before, after and under ONNX Runtime.
+/// Whole model before, after and under ONNX Runtime; timed for `seconds` at most, unless five rounds take longer.
 nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& program, const store::Store& store,
-                    const target::Target& target) {
+                    const target::Target& target, double seconds) {
+  const SystemClock clock;
+  const double start = clock.seconds();
   std::vector<NamedPlan> plans;
   for (const auto& [name, mode] : {std::pair{"default", tune::Mode::Off}, std::pair{"tuned", tune::Mode::Cached}}) {
     BuiltModel built = build_model(program, target, o.work.threads, [&, wanted = mode](const tune::Task& task) {
+      s.cancellation.throw_if_requested();
       return tune::artifact_for(&store, task, target, wanted);
     });
     plans.push_back({name, std::make_shared<const runtime::Plan>(std::move(built.plan))});
   }
-  const ModelTimes times = race_models(plans, o.work.model, o.work.threads, !o.no_peer, o.seed, 10);
+  const ModelTimes times = race_models(plans, o.work.model,
+                                       {.threads = o.work.threads,
+                                        .peer = !o.no_peer,
+                                        .seed = o.seed,
+                                        .checks = 10,
+                                        .budget_seconds = seconds,
+                                        .cancellation = s.cancellation});
   nlohmann::json out;
   s.print("whole model, interleaved:\n");
   for (const peers::SideTimes& side : times.sides) {
@@ -124,13 +137,22 @@ nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& prog
   if (loses(times.sides[1], times.sides[0]))
     s.print("the tuned kernels lose together: temper build times both again and keeps the faster; tune for longer\n");
   if (!times.onnxruntime_error.empty()) s.progress("ONNX Runtime was not timed: " + times.onnxruntime_error);
+  out["wall_seconds"] = clock.seconds() - start;
   return out;
 }
 
 nlohmann::json tune_work(Session& s, const TuneOptions& o) {
   check_work(o.work);
+  check_timed_threads(o.work.threads);
   tune::Options options;
   if (!o.budget.empty()) options.budget_seconds = parse_duration(o.budget);
+  // The comparison of whole models at the end is part of the time that was given.
+  double race_seconds = kLongestRace;
+  if (!o.work.model.empty() && (options.budget_seconds || o.trials == 0)) {
+    const double budget = options.budget_seconds.value_or(tune::kDefaultBudgetSeconds);
+    race_seconds = std::min(kLongestRace, kRaceShare * budget);
+    options.budget_seconds = budget - race_seconds;
+  }
   if (o.trials > 0) options.trials = o.trials;
   options.strategy = o.strategy;
   for (const std::string& text : o.options) {
@@ -178,11 +200,13 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
                      {"seed", o.seed},
                      {"cancelled", report.cancelled}};
   for (const tune::TaskReport& t : report.tasks) out["tasks"].push_back(task_json(t));
-  if (report.cancelled) {
+  const auto stopped = [&] {
     s.progress("stopped; everything that was measured is in " + o.work.db + ", the same command goes on from there");
     s.exit_code = 130;
+    out["cancelled"] = true;
     return out;
-  }
+  };
+  if (report.cancelled || s.cancellation.requested()) return stopped();
   if (std::ranges::none_of(report.tasks, [](const tune::TaskReport& t) { return t.best_seconds > 0; })) {
     if (report.trials == 0 && report.tasks.front().failures.empty() && report.tasks.front().error.empty())
       throw Error(ErrorCode::InvalidArgument, "the budget ended before anything was measured", "--budget " + o.budget,
@@ -190,7 +214,13 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
     throw Error(ErrorCode::Unsupported, "nothing that was tried ran" + reason(report), o.work.model + o.work.spec,
                 "temper db export writes every attempt with its reason; is the machine short of memory?");
   }
-  if (!o.work.model.empty()) out["whole_model"] = race(s, o, program, *store, target::detect());
+  if (o.work.model.empty()) return out;
+  try {
+    out["whole_model"] = race(s, o, program, *store, target::detect(), race_seconds);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::Cancelled) throw;
+    return stopped();
+  }
   return out;
 }
 
@@ -209,13 +239,17 @@ void declare_tune(CLI::App& command, Session& session) {
   command.add_option("--option", o->options, "An option of the strategy: NAME=NUMBER")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--seed", o->seed, "Seed of the search")->capture_default_str();
-  command.add_option("--patience", o->patience, "Trials without a gain after which a task stops; 0: never");
+  declare_seed(command, o->seed, "Seed of the search");
+  command.add_option("--patience", o->patience, "Trials without a gain after which a task stops; 0: never")
+      ->check(CLI::Range(0, 1 << 30));
   command.add_flag("--random-sample", o->measure_random,
                    "Also measure some uniformly drawn candidates and report their median");
   command.add_flag("--no-peer", o->no_peer, "Do not time ONNX Runtime at the end");
-  command.add_option("--disable-pass", o->work.disabled_passes, "Leave out a graph pass");
-  command.callback([&session, o] { session.action = [o](Session& s) { return tune_work(s, *o); }; });
+  declare_disabled_passes(command, o->work.disabled_passes, "Leave out a graph pass");
+  command.callback([&command, &session, o] {
+    if (!o->work.spec.empty()) refuse_given(command, {"--disable-pass", "--no-peer"}, "is for models");
+    session.action = [o](Session& s) { return tune_work(s, *o); };
+  });
 }
 
 }  // namespace temper::app

@@ -16,9 +16,11 @@ constexpr std::int64_t kMaxCalls = std::int64_t{1} << 24;
 constexpr int kMinRounds = 5;
 
 /// Calls that fill `seconds`, found by doubling.
-std::int64_t calibrate(const Side& side, double seconds) {
+std::int64_t calibrate(const Side& side, double seconds, const CancellationToken& cancellation) {
+  cancellation.throw_if_requested();
   side.run(0, 1);
   for (std::int64_t calls = 1;; calls *= 2) {
+    cancellation.throw_if_requested();
     const double took = side.run(calls, 0);
     if (took >= seconds / 2 || calls >= kMaxCalls) {
       const double wanted = took > 0 ? std::ceil(static_cast<double>(calls) * seconds / took) : 1.0;
@@ -49,7 +51,8 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
   }
   std::vector<SideTimes> times;
   times.reserve(sides.size());
-  for (const Side& side : sides) times.push_back({side.name, calibrate(side, options.sample_seconds), 0, 0, {}});
+  for (const Side& side : sides)
+    times.push_back({side.name, calibrate(side, options.sample_seconds, options.cancellation), 0, 0, {}});
 
   RandomStream random(options.seed);
   std::vector<std::size_t> order(sides.size());
@@ -59,6 +62,7 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
     if (options.budget_seconds > 0 && spent >= options.budget_seconds && round >= kMinRounds) break;
     random.shuffle(order);
     for (const std::size_t i : order) {
+      options.cancellation.throw_if_requested();
       const double seconds = sides[i].run(times[i].calls, options.warmup_calls);
       spent += seconds;
       times[i].samples.push_back(seconds / static_cast<double>(times[i].calls));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "temper/support/cancellation.h"
 #include "temper/support/clock.h"
 
 namespace temper::peers {
@@ -29,8 +30,9 @@ struct InterleaveOptions {
   int rounds = 25;               ///< samples of each side
   double sample_seconds = 2e-3;  ///< a sample is as many calls as fill this
   double budget_seconds = 0;  ///< rounds stop early, after at least 5, once all timed calls add up to this; 0: no bound
-  std::int64_t warmup_calls = 1;  ///< before each sample: the other sides have used the caches meanwhile
-  std::uint64_t seed = 0;         ///< of the order within each round
+  std::int64_t warmup_calls = 1;   ///< before each sample: the other sides have used the caches meanwhile
+  std::uint64_t seed = 0;          ///< of the order within each round
+  CancellationToken cancellation;  ///< looked at before each sample
 };
 
 struct SideTimes {
@@ -42,8 +44,8 @@ struct SideTimes {
 };
 
 /// Calibrates each side, then runs `rounds` rounds; every round runs every side once, in a random order. Results in the
-/// order of `sides`. What a side throws passes through. Throws Error{InvalidArgument} when there is no side or no
-/// round.
+/// order of `sides`. What a side throws passes through. Throws Error{Cancelled} when a stop was asked for,
+/// Error{InvalidArgument} when there is no side or no round.
 std::vector<SideTimes> interleave(const std::vector<Side>& sides, const InterleaveOptions& options);
 
 /// How many times faster than `peer` Temper is: peer median / Temper median.
