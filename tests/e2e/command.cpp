@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -119,6 +120,19 @@ bool is_alive(pid_t pid) {
   const std::string text{std::istreambuf_iterator<char>(status), {}};
   const std::size_t after_name = text.rfind(')');
   return after_name != std::string::npos && text.substr(after_name + 2, 1) != "Z";
+}
+
+Programs::Programs() {
+  if (const char* folder = std::getenv("TMPDIR")) before_ = folder;
+  setenv("TMPDIR", temporary_.path().c_str(), 1);
+}
+
+Programs::~Programs() {
+  if (before_) {
+    setenv("TMPDIR", before_->c_str(), 1);
+  } else {
+    unsetenv("TMPDIR");
+  }
 }
 
 Outcome Programs::temper(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) const {

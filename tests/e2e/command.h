@@ -50,9 +50,12 @@ std::vector<pid_t> children_of(pid_t parent);
 /// Whether the process is there and no zombie.
 bool is_alive(pid_t pid);
 
-/// A folder of its own for each test, and the programs of the build tree in it.
+/// A folder of its own for each test, and the programs of the build tree in it. Temporary files, the lock for timing
+/// among them, lie in another one: no test waits for what else times on this machine.
 class Programs : public ::testing::Test {
  protected:
+  Programs();
+  ~Programs() override;
   fs::path file(const std::string& name) const { return folder_.file(name); }
   const fs::path& folder() const { return folder_.path(); }
   /// `temper` with arguments, in the test's folder.
@@ -71,7 +74,8 @@ class Programs : public ::testing::Test {
                          const std::vector<std::string>& parts) const;
 
  private:
-  store::testing::TemporaryFolder folder_;
+  store::testing::TemporaryFolder folder_, temporary_;
+  std::optional<std::string> before_;  ///< TMPDIR
 };
 
 /// Whether this machine has what generated code needs; tests that run such code skip without.

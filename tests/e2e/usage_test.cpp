@@ -142,7 +142,8 @@ TEST_F(Usage, OptionsWithoutMeaningAreRefused) {
   refused({"run", "b.temper", "--db", "a.db"}, "--db");
   refused({"tune", "--op", op, "--disable-pass", "layout"}, "--disable-pass");
   refused({"explain", "--record", "1", "--op", op}, "--op");
-  refused({"explain", "--record", "1", "a.onnx"}, "MODEL");
+  refused({"explain", "--record", "1", "--threads", "2"}, "--threads");
+  refused({"explain", "--op", op, "--task", "0"}, "--task");
   refused({"explain", "--op", op, "--dump-after", "lower", "--stage", "asm"}, "--stage");
   expect_error_with({"tune", "--op", op, "--patience", "-5"}, 2, {"--patience"});
   for (const char* command : {"tune", "bench"}) expect_error_with({command, "--op", op, "--seed", "-1"}, 2, {"--seed"});
@@ -152,8 +153,17 @@ TEST_F(Usage, OptionsWithoutMeaningAreRefused) {
 }
 
 TEST_F(Usage, OptionsTakeOneValueAndLeaveTheModelAlone) {
-  expect_error_with({"explain", "--disable-pass", "layout", "none.onnx"}, 2, {"no such model", "none.onnx"});
-  expect_error_with({"tune", "--disable-pass", "layout", "none.onnx"}, 2, {"no such model", "none.onnx"});
+  const std::vector<std::vector<std::string>> commands = {{"explain", "--disable-pass", "layout"},
+                                                          {"explain", "--shape", "x=1"},
+                                                          {"tune", "--disable-pass", "layout"},
+                                                          {"tune", "--option", "population=8"},
+                                                          {"bench", "--shape", "x=1"},
+                                                          {"bench", "--peer", "onnxruntime"},
+                                                          {"run", "--input", "x=x.npy"}};
+  for (std::vector<std::string> command : commands) {
+    command.emplace_back("none.onnx");
+    expect_error_with(command, 2, {"no such model", "none.onnx"});
+  }
   expect_error_with({"bench", "--suite", "native", "--only", "nothing", "none.onnx"}, 2,
                     {"one of a model, --op and --suite"});
 }

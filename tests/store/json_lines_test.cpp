@@ -110,7 +110,8 @@ TEST(JsonLines, MissingAndUnreadableFilesAreErrors) {
   const auto store = open_in_memory();
   expect_helpful(error_of([&] { import_json_lines(*store, folder.file("none")); }), ErrorCode::NotFound, "none");
   expect_helpful(error_of([&] { import_json_lines(*store, folder.path()); }), ErrorCode::Io, folder.path().string());
-  expect_helpful(error_of([&] { export_json_lines(*store, folder.file("no/a.jsonl")); }), ErrorCode::Io, "a.jsonl");
+  expect_helpful(error_of([&] { export_json_lines(*store, folder.file("no/a.jsonl")); }), ErrorCode::NotFound,
+                 "a.jsonl");
 }
 
 TEST(JsonLines, AFullDiskLeavesTheOldExport) {

@@ -104,7 +104,8 @@ TEST_F(OutputFiles, ErrorsNameTheTargetAndSayHowToMendIt) {
   EXPECT_THAT(message(path("")), HasSubstr("hint: give the name of a file"));
   EXPECT_THAT(message(path(std::string(300, 'n'))), HasSubstr("hint: give a shorter name"));
   EXPECT_EQ(message(path(std::string(255, 'n'))), "no error");
-  if (fs::exists("/dev/full")) EXPECT_THAT(message("/dev/full"), HasSubstr("hint: free some space"));
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no device that is always full";
+  EXPECT_THAT(message("/dev/full"), HasSubstr("hint: free some space"));
 }
 
 TEST_F(OutputFiles, InputsAreNotOverwritten) {

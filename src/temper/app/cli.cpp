@@ -58,8 +58,13 @@ class Interrupts {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-/// Says in the help of a command, and of its own commands, what all of them take.
+/// What all commands and their own commands have in common: a line of help; and an option that may be repeated takes
+/// one value each time, so that `--shape x=1 model.onnx` leaves the model alone.
 void describe_common(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (!option->get_allow_extra_args() || option->get_positional()) continue;
+    option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+  }
   command.footer(
       "Every command takes --json (one JSON object on standard output, nothing else there) and --log-level; see "
       "temper --help.");

@@ -169,7 +169,8 @@ void declare_explain(CLI::App& command, Session& session) {
                           "Leave out a pass that only checks: verify-nest, verify-kernel; for a model: a graph pass");
   command.callback([&command, &session, options] {
     if (command.count("--record") > 0)
-      refuse_given(command, {"MODEL", "--op", "--shape", "--threads"}, "has no meaning with --record");
+      refuse_given(command, {"--op", "--task", "--threads"}, "has no meaning with --record");
+    if (options->work.model.empty()) refuse_given(command, {"--task"}, "is for models");
     if (command.count("--dump-after") > 0) refuse_given(command, {"--stage"}, "has no meaning with --dump-after");
     options->work.disabled_passes = options->work.model.empty() ? std::vector<std::string>{} : options->disabled;
     session.action = [options](Session& s) { return explain(s, *options); };
