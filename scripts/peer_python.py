@@ -230,7 +230,8 @@ class OpenVino:
     def results(self):
         if not self.has_run:
             raise PeerError("invalid_argument", "The peer has not run yet")
-        return [(port.get_any_name(), self.request.get_tensor(port).data) for port in self.compiled.outputs]
+        # A tensor may have several names, the model's among them.
+        return [(name, self.request.get_tensor(port).data) for port in self.compiled.outputs for name in sorted(port.get_names())]
 
 
 LIBRARIES = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}

@@ -48,29 +48,30 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
   if (!records.note().empty()) s.progress(records.note());
   BuiltModel built = build_model(program, target::detect(), o.work.threads, records);
   for (const std::string& peer : o.peers) {
-    if (peer != "onnxruntime")
+    const auto& ops = peers::peer_info(peer).ops;
+    if (std::ranges::find(ops, "model") == ops.end())
       throw Error(ErrorCode::InvalidArgument, "'" + peer + "' runs no models", "--peer",
-                  "peers for models: onnxruntime");
+                  "peers for models: onnxruntime, openvino");
   }
-  const bool with_peer = !o.peers.empty();
-  RaceOptions options{.threads = o.work.threads, .peer = with_peer, .seed = o.seed, .cancellation = s.cancellation};
+  RaceOptions options{.threads = o.work.threads, .peers = o.peers, .seed = o.seed, .cancellation = s.cancellation};
   if (o.rounds_given) options.rounds = o.rounds;
   const ModelTimes times =
       race_models({{"temper", std::make_shared<const runtime::Plan>(std::move(built.plan))}}, o.work.model, options);
-  if (!times.onnxruntime_error.empty()) throw Error(ErrorCode::NotFound, times.onnxruntime_error, "onnxruntime");
+  const peers::SideTimes& own = times.sides[0];
+  s.print(fmt::format("{:>14}  median {}  min {}\n", own.name, seconds_text(own.median_seconds),
+                      seconds_text(own.min_seconds)));
   nlohmann::json peers = nlohmann::json::array();
   double best = 0;
-  if (with_peer) {
-    const PeerTime p{"onnxruntime", times.onnxruntime_version, times.sides[1],
-                     peers::ratio(times.sides[1], times.sides[0])};
-    best = p.ratio;
+  for (const RacedPeer& raced : times.peers) {
+    if (!raced.error.empty()) throw Error(ErrorCode::NotFound, raced.error, raced.name);
+    const PeerTime p{raced.name, raced.version, raced.times, peers::ratio(raced.times, own)};
+    best = best == 0 ? p.ratio : std::min(best, p.ratio);
     peers.push_back(peer_json(p));
+    s.print(fmt::format("{:>14}  median {}  min {}  {:.2f}x\n", p.name, seconds_text(p.times.median_seconds),
+                        seconds_text(p.times.min_seconds), p.ratio));
   }
-  for (const peers::SideTimes& side : times.sides) {
-    s.print(fmt::format("{:>14}  median {}  min {}\n", side.name, seconds_text(side.median_seconds),
-                        seconds_text(side.min_seconds)));
-  }
-  if (with_peer) s.print(fmt::format("{:.2f}x ONNX Runtime; largest difference {:.1e}\n", best, times.max_error[0]));
+  const bool with_peer = !times.peers.empty();
+  if (with_peer) s.print(fmt::format("largest difference {:.1e}\n", times.max_error[0]));
   return {{"name", o.work.model},
           {"key", "model"},
           {"layout", "nchw"},

@@ -10,6 +10,37 @@
 
 namespace temper::app {
 
+namespace {
+
+/// A peer with the model loaded; every plan's outputs are compared with its own on `options.checks` inputs.
+peers::Peer checked_peer(const std::string& name, const std::string& model_path, const RaceOptions& options,
+                         const std::vector<std::unique_ptr<Inference>>& models, ModelTimes& out) {
+  peers::PeerOptions peer_options = peers::PeerOptions::defaults();
+  peer_options.threads = options.threads;
+  peers::Peer peer(name, peer_options);
+  peers::PeerWork work;
+  work.op = "model";
+  work.model_path = model_path;
+  std::vector<double> worst(models.size(), 0.0);
+  for (int check = options.checks; check-- > 0;) {
+    options.cancellation.throw_if_requested();
+    for (const auto& model : models) model->fill_random(options.seed + static_cast<std::uint64_t>(check));
+    peer.prepare(work, models.front()->peer_inputs());
+    peer.run(1, 0);
+    const std::vector<peers::Tensor> expected = peer.outputs();
+    for (std::size_t i = 0; i < models.size(); ++i) {
+      models[i]->run();
+      worst[i] = std::max(worst[i], largest_difference(*models[i], expected));
+    }
+  }
+  out.checked_inputs = options.checks;
+  out.max_error.resize(models.size(), 0.0);
+  for (std::size_t i = 0; i < worst.size(); ++i) out.max_error[i] = std::max(out.max_error[i], worst[i]);
+  return peer;
+}
+
+}  // namespace
+
 ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, const RaceOptions& options) {
   ModelTimes out;
   std::vector<std::unique_ptr<Inference>> models;
@@ -17,41 +48,25 @@ ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& m
     models.push_back(std::make_unique<Inference>(plan.plan, options.threads));
     models.back()->fill_random(options.seed);
   }
-  std::optional<peers::Peer> peer;
-  if (options.peer) {
+  std::vector<std::optional<peers::Peer>> started;
+  for (const std::string& name : options.peers) {
+    out.peers.push_back({name, {}, {}, {}});
     try {
-      peers::PeerOptions peer_options = peers::PeerOptions::defaults();
-      peer_options.threads = options.threads;
-      peer.emplace("onnxruntime", peer_options);
-      peers::PeerWork work;
-      work.op = "model";
-      work.model_path = model_path;
-      out.max_error.assign(plans.size(), 0);
-      for (int check = options.checks; check-- > 0;) {
-        options.cancellation.throw_if_requested();
-        for (auto& model : models) model->fill_random(options.seed + static_cast<std::uint64_t>(check));
-        peer->prepare(work, models.front()->peer_inputs());
-        peer->run(1, 0);
-        const std::vector<peers::Tensor> expected = peer->outputs();
-        for (std::size_t i = 0; i < models.size(); ++i) {
-          models[i]->run();
-          out.max_error[i] = std::max(out.max_error[i], largest_difference(*models[i], expected));
-        }
-      }
-      out.checked_inputs = options.checks;
-      out.onnxruntime_version = peer->version();
+      started.push_back(checked_peer(name, model_path, options, models, out));
+      out.peers.back().version = started.back()->version();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::Cancelled) throw;
-      out.onnxruntime_error = error.what();
-      out.max_error.clear();
-      peer.reset();
+      out.peers.back().error = error.what();
+      started.emplace_back();
     }
   }
   const SystemClock clock;
   std::vector<peers::Side> sides;
   for (std::size_t i = 0; i < models.size(); ++i)
     sides.push_back(peers::side_of(plans[i].name, [model = models[i].get()] { model->run(); }, clock));
-  if (peer) sides.push_back(peers::side_of(*peer));
+  for (std::optional<peers::Peer>& peer : started) {
+    if (peer) sides.push_back(peers::side_of(*peer));
+  }
   peers::InterleaveOptions interleave;
   interleave.rounds = options.rounds;
   interleave.sample_seconds = 10e-3;
@@ -59,6 +74,11 @@ ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& m
   interleave.seed = options.seed;
   interleave.cancellation = options.cancellation;
   out.sides = interleave_alone(sides, interleave);
+  std::size_t side = models.size();
+  for (std::size_t i = 0; i < started.size(); ++i) {
+    if (started[i]) out.peers[i].times = std::move(out.sides[side++]);
+  }
+  out.sides.resize(models.size());
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Timing a whole model: default code, tuned code and ONNX Runtime in turn, in one run.
+// Timing a whole model: default code, tuned code and other libraries in turn, in one run.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,18 @@
 
 namespace temper::app {
 
+/// Another library on the same model file.
+struct RacedPeer {
+  std::string name, version;
+  std::string error;  ///< why it could not run; then there are no times
+  peers::SideTimes times;
+};
+
 struct ModelTimes {
-  std::vector<peers::SideTimes> sides;  ///< in the order: the plans given, then ONNX Runtime when it could run
-  std::string onnxruntime_version;      ///< empty: it could not run
-  std::string onnxruntime_error;        ///< why
-  std::vector<double> max_error;  ///< per plan: largest difference to ONNX Runtime over `checked_inputs` random inputs
+  std::vector<peers::SideTimes> sides;  ///< of the plans, in their order
+  std::vector<RacedPeer> peers;         ///< as `RaceOptions::peers`
+  std::vector<double> max_error;  ///< per plan: largest difference to any peer over `checked_inputs` random inputs;
+                                  ///< empty when no peer could run
   int checked_inputs = 0;
 };
 
@@ -25,7 +32,7 @@ struct NamedPlan {
 
 struct RaceOptions {
   int threads = 1;
-  bool peer = false;  ///< also ONNX Runtime
+  std::vector<std::string> peers = {};  ///< names of `peers::known_peers` that run models
   std::uint64_t seed = 0;
   int checks = 3;              ///< random inputs on which the outputs are compared with ONNX Runtime's
   int rounds = 31;             ///< samples of each side, fewer when they take long
@@ -33,7 +40,7 @@ struct RaceOptions {
   CancellationToken cancellation;
 };
 
-/// Runs the plans and ONNX Runtime on the model file, with equal threads on the same cores and the machine to
+/// Runs the plans, and the peers on the model file, with equal threads on the same cores and the machine to
 /// themselves. Throws Error{Cancelled}, and what `Inference` throws.
 ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, const RaceOptions& options);
 

@@ -107,28 +107,32 @@ nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& prog
     });
     plans.push_back({name, std::make_shared<const runtime::Plan>(std::move(built.plan))});
   }
-  const ModelTimes times = race_models(plans, o.work.model,
-                                       {.threads = o.work.threads,
-                                        .peer = !o.no_peer,
-                                        .seed = o.seed,
-                                        .checks = 10,
-                                        .budget_seconds = seconds,
-                                        .cancellation = s.cancellation});
+  const ModelTimes times =
+      race_models(plans, o.work.model,
+                  {.threads = o.work.threads,
+                   .peers = o.no_peer ? std::vector<std::string>{} : std::vector<std::string>{"onnxruntime"},
+                   .seed = o.seed,
+                   .checks = 10,
+                   .budget_seconds = seconds,
+                   .cancellation = s.cancellation});
   nlohmann::json out;
   s.print("whole model, interleaved:\n");
-  for (const peers::SideTimes& side : times.sides) {
+  std::vector<peers::SideTimes> sides = times.sides;
+  const RacedPeer* peer = times.peers.empty() || !times.peers[0].error.empty() ? nullptr : &times.peers[0];
+  if (peer != nullptr) sides.push_back(peer->times);
+  for (const peers::SideTimes& side : sides) {
     s.print(fmt::format("{:>14}  median {}  min {}\n", side.name, seconds_text(side.median_seconds),
                         seconds_text(side.min_seconds)));
     out[side.name] = {{"median_seconds", side.median_seconds}, {"min_seconds", side.min_seconds}};
   }
   s.print(fmt::format("tuned is {:.2f}x the default", peers::ratio(times.sides[0], times.sides[1])));
   out["gain"] = peers::ratio(times.sides[0], times.sides[1]);
-  if (!times.onnxruntime_version.empty()) {
-    const peers::SideTimes& ort = times.sides.back();
+  if (peer != nullptr) {
+    const peers::SideTimes& ort = peer->times;
     s.print(fmt::format(", {:.2f}x ONNX Runtime {} (default {:.2f}x); largest difference {:.1e} on {} random inputs",
-                        peers::ratio(ort, times.sides[1]), times.onnxruntime_version, peers::ratio(ort, times.sides[0]),
+                        peers::ratio(ort, times.sides[1]), peer->version, peers::ratio(ort, times.sides[0]),
                         std::max(times.max_error[0], times.max_error[1]), times.checked_inputs));
-    out["onnxruntime_version"] = times.onnxruntime_version;
+    out["onnxruntime_version"] = peer->version;
     out["speed_over_onnxruntime"] = peers::ratio(ort, times.sides[1]);
     out["default_speed_over_onnxruntime"] = peers::ratio(ort, times.sides[0]);
     out["max_error"] = std::max(times.max_error[0], times.max_error[1]);
@@ -136,7 +140,7 @@ nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& prog
   s.print("\n");
   if (loses(times.sides[1], times.sides[0]))
     s.print("the tuned kernels lose together: temper build times both again and keeps the faster; tune for longer\n");
-  if (!times.onnxruntime_error.empty()) s.progress("ONNX Runtime was not timed: " + times.onnxruntime_error);
+  if (!times.peers.empty() && peer == nullptr) s.progress("ONNX Runtime was not timed: " + times.peers[0].error);
   out["wall_seconds"] = clock.seconds() - start;
   return out;
 }
