@@ -97,6 +97,24 @@ TEST(Defaults, ADesignWithoutCandidatesIsPassedOver) {
   EXPECT_NE(default_design("conv2d(n=3,ic=9,oc=9" + groups, avx2()), "channels");
 }
 
+// What another stage looks up by a value must be in memory: inlined or kept in registers it could not be indexed.
+TEST(Defaults, LookedUpStagesAreLeftToTheGenericTemplate) {
+  const ir::Tensor in = ir::placeholder("in", {3, 8}), label = ir::placeholder("label", {3}, ir::DType::I64);
+  const ir::Tensor total = ir::define("total", {3}, [&](ir::Axis i) {
+    const ir::Axis k = ir::reduce("k", 8);
+    return ir::sum(in(i, k), {k});
+  });
+  const ir::Tensor share =
+      ir::define("share", {3, 8}, [&](ir::Axis i, ir::Axis j) { return ir::Definition(in(i, j) / total(i)); });
+  const ir::Tensor out = ir::define(
+      "out", {3}, [&](ir::Axis i) { return ir::Definition(share(i, ir::min(ir::max(label(i), 0), ir::Expr(7)))); });
+  const ScheduleSpace space(ir::make_compute({out}), avx2());
+  const search::Candidate candidate = space.default_candidate();
+  EXPECT_EQ(space.designs()[static_cast<std::size_t>(candidate.design)].name, "generic");
+  const schedule::Schedule schedule = space.materialise(candidate);
+  nest::verify(nest::build(schedule), schedule);
+}
+
 TEST(Defaults, WithoutAnyDesignTheReasonsAreNamed) {
   const std::vector<Template> templates{{"never", [](const ir::Compute&, const target::Target&) { return true; },
                                          [](schedule::Schedule&, Knobs& knobs, const target::Target&) {

@@ -256,7 +256,10 @@ class Builder {
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       const auto& [id, operand] = operands_[i];
       const bool read = is_read(compute, operand.tensor);
-      std::string text = read ? type_text(ops::type_of(operand.tensor)) : contents_text(*graph_.value(id).data);
+      // One that the definition does not read is there for its contents, or for its type alone.
+      const bool is_known = graph_.value(id).is_constant();
+      std::string text =
+          read || !is_known ? type_text(ops::type_of(operand.tensor)) : contents_text(*graph_.value(id).data);
       if (read && operand.tensor.stage()->constant) text = "const " + text;
       result.emplace_back(operand_name(i), std::move(text));
     }

@@ -114,14 +114,19 @@ Value Lowering::evaluate_binary(const ir::ExprNode& node, const Mask& mask) {
       return emit_.pure(Op::Fma, emit_.type(c), {a, b, c});
     }
   }
+  const Op op = kBinary[static_cast<int>(node.binary)];
+  if (op == Op::FloorDiv || op == Op::Mod) {
+    const ir::ExprNode& divisor = *node.args[1];
+    if (divisor.kind != ir::ExprKind::Int || divisor.int_value <= 0) {
+      throw Error(ErrorCode::Unsupported, "floor division by a value that is not a positive constant",
+                  "stage " + program_.stages[static_cast<std::size_t>(statement_->stage)]->name);
+    }
+    const Value a = evaluate(node.args[0], mask);
+    return emit_.binary(op, a, emit_.const_int(divisor.int_value, emit_.type(a)));
+  }
   Value a = evaluate(node.args[0], mask), b = evaluate(node.args[1], mask);
   agree(a, b);
-  const Op op = kBinary[static_cast<int>(node.binary)];
   if (is_comparison(node.binary)) return emit_.compare(op, a, b);
-  if ((op == Op::FloorDiv || op == Op::Mod) && node.args[1]->kind != ir::ExprKind::Int) {
-    throw Error(ErrorCode::Unsupported, "floor division by a value that is not a constant",
-                "stage " + program_.stages[static_cast<std::size_t>(statement_->stage)]->name);
-  }
   return emit_.binary(op, a, b);
 }
 

@@ -92,6 +92,21 @@ bool is_identity(const ir::Expr& load, const ir::Stage& reader) {
   return true;
 }
 
+/// Whether a stage is read at places that are known only at run time: it must be in memory, as a whole.
+bool is_looked_up(const ir::Compute& compute) {
+  bool found = false;
+  for (const ir::StagePtr& stage : compute.stages) {
+    if (stage->kind != ir::StageKind::Compute) continue;
+    for (const ir::Expr& load : loads_of(*stage)) {
+      if (load->stage->kind != ir::StageKind::Compute) continue;
+      for (const ir::Expr& index : load->args) {
+        ir::for_each_node(index, [&](const ir::Expr& part) { found = found || part->kind == ir::ExprKind::Load; });
+      }
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<std::string> elementwise_stages(const ir::Compute& compute) {
@@ -106,7 +121,7 @@ std::vector<std::string> elementwise_stages(const ir::Compute& compute) {
 }
 
 std::optional<SingleReduction> single_reduction(const ir::Compute& compute) {
-  if (compute.outputs.size() != 1) return std::nullopt;
+  if (compute.outputs.size() != 1 || is_looked_up(compute)) return std::nullopt;
   SingleReduction out;
   out.output = compute.outputs[0];
   for (const ir::StagePtr& stage : compute.stages) {
@@ -204,7 +219,7 @@ std::optional<SingleReduction> single_reduction(const ir::Compute& compute) {
 }
 
 std::optional<RowReductions> row_reductions(const ir::Compute& compute) {
-  if (compute.outputs.size() != 1) return std::nullopt;
+  if (compute.outputs.size() != 1 || is_looked_up(compute)) return std::nullopt;
   RowReductions out;
   out.output = compute.outputs[0];
   std::vector<ir::StagePtr> reductions;
