@@ -45,22 +45,30 @@ TEST(Pool, RandomGeometriesInBothLayouts) {
     const bool ceil_mode = random.chance(0.5), include = random.chance(0.5);
     const Array in = random_array({2, 3, axes[0].size, axes[1].size}, static_cast<std::uint64_t>(trial));
     const Shape out{2, 3, axes[0].count(ceil_mode), axes[1].count(ceil_mode)};
-    const auto windows = [&](bool average) {
+    const auto windows = [&](const std::string& what) {
       return fill(out, [&](const Shape& i) {
-        double best = -kInfinity, sum = 0;
+        double best = -kInfinity, sum = 0, squares = 0, rows = 0, columns = 0;
         int counted = 0;
         for (std::int64_t ky = 0; ky < axes[0].kernel; ++ky) {
           for (std::int64_t kx = 0; kx < axes[1].kernel; ++kx) {
             const std::int64_t y = i[2] * axes[0].stride + ky * axes[0].dilation - axes[0].begin;
             const std::int64_t x = i[3] * axes[1].stride + kx * axes[1].dilation - axes[1].begin;
             const bool inside = y >= 0 && y < axes[0].size && x >= 0 && x < axes[1].size;
-            if (inside) best = std::fmax(best, in.at({i[0], i[1], y, x}));
+            if (inside && in.at({i[0], i[1], y, x}) > best) {
+              best = in.at({i[0], i[1], y, x});
+              const double image = static_cast<double>((i[0] * 3 + i[1]) * axes[0].size * axes[1].size);
+              rows = image + static_cast<double>(y * axes[1].size + x);
+              columns = image + static_cast<double>(x * axes[0].size + y);
+            }
             if (inside) sum += in.at({i[0], i[1], y, x});
+            if (inside) squares += in.at({i[0], i[1], y, x}) * in.at({i[0], i[1], y, x});
             const bool padded = y < axes[0].size + axes[0].end && x < axes[1].size + axes[1].end;
             if (inside || (include && padded)) ++counted;
           }
         }
-        return average ? sum / counted : best;
+        if (what == "rows") return rows;
+        if (what == "columns") return columns;
+        return what == "LpPool" ? std::sqrt(squares) : what == "AveragePool" ? sum / counted : best;
       });
     };
     const Attributes a = attributes({{"kernel_shape", list({axes[0].kernel, axes[1].kernel})},
@@ -69,8 +77,16 @@ TEST(Pool, RandomGeometriesInBothLayouts) {
                                      {"pads", list({axes[0].begin, axes[1].begin, axes[0].end, axes[1].end})},
                                      {"ceil_mode", i64(ceil_mode ? 1 : 0)},
                                      {"count_include_pad", i64(include ? 1 : 0)}});
-    for (const char* op : {"MaxPool", "AveragePool"}) {
-      const Array wanted = windows(std::string(op) == "AveragePool");
+    for (const int column_major : {0, 1}) {
+      Attributes places = a;
+      places.set("storage_order", i64(column_major));
+      const Array wanted = windows(column_major == 1 ? "columns" : "rows");
+      const std::string what = "places, trial " + std::to_string(trial);
+      expect_near(run({"MaxPool", {unknown(in)}, places, 21, Layout::Nchw, 2})[1], wanted, what);
+      expect_near(run({"MaxPool", {unknown(to_nhwc(in))}, places, 21, Layout::Nhwc, 2})[1], to_nhwc(wanted), what);
+    }
+    for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) {
+      const Array wanted = windows(op);
       const std::string what = std::string(op) + " trial " + std::to_string(trial);
       expect_near(run({op, {unknown(in)}, a})[0], wanted, what);
       expect_near(run({op, {unknown(to_nhwc(in))}, a, 21, Layout::Nhwc})[0], to_nhwc(wanted), what + " nhwc");
@@ -115,8 +131,6 @@ TEST(Pool, LongMeansAreSumsOfRows) {
 TEST(Pool, Errors) {
   const Input in = unknown(random_array({1, 1, 4, 4}, 1));
   EXPECT_EQ(build_error({"MaxPool", {in}}), "invalid_model: attribute 'kernel_shape' is missing (MaxPool)");
-  EXPECT_EQ(build_error({"MaxPool", {in}, attributes({{"kernel_shape", list({2, 2})}}), 21, Layout::Nchw, 2}),
-            "unsupported: the output of indices is not supported (MaxPool)");
   EXPECT_THAT(
       build_error({"AveragePool", {unknown(random_array({1, 4}, 1))}, attributes({{"kernel_shape", list({2})}})}),
       HasSubstr("unsupported: the input has rank 2"));

@@ -18,7 +18,17 @@ constexpr const char* kTapNames[] = {"kd", "kh", "kw"};
 
 using Reduce = Definition (*)(Expr, std::vector<Axis>);
 
-Tensor pool(const Node& node, const std::vector<WindowAxis>& window, const std::string& name, Reduce reduce) {
+/// A reduction of an element at some taps, which read the input at `places`.
+using ReduceTaps =
+    std::function<Definition(const Expr& x, const std::vector<Axis>& taps, const std::vector<Expr>& places)>;
+
+template <Reduce R>
+Definition simple(const Expr& x, const std::vector<Axis>& taps, const std::vector<Expr>&) {
+  return R(x, taps);
+}
+
+Tensor pool(const Node& node, const std::vector<WindowAxis>& window, const std::string& name,
+            const ReduceTaps& reduce) {
   const Tensor& in = node.input(0);
   const std::vector<std::int64_t> shape = in.shape();
   const SpatialLayout layout(node.layout, shape.size());
@@ -33,7 +43,8 @@ Tensor pool(const Node& node, const std::vector<WindowAxis>& window, const std::
           taps.push_back(ir::reduce(kTapNames[3 - window.size() + i], window[i].kernel));
           places.push_back(window[i].position(axes[layout.first + i], taps.back()));
         }
-        Definition definition = reduce(in.at(layout.arrange<Expr>(axes[0], axes[layout.channel], places)), taps);
+        Definition definition =
+            reduce(in.at(layout.arrange<Expr>(axes[0], axes[layout.channel], places)), taps, places);
         for (std::size_t i = 0; i < window.size(); ++i) {
           for (const Expr& condition : window[i].conditions(places[i]))
             definition = std::move(definition).where(condition);
@@ -102,17 +113,76 @@ Tensor global_pool(const Node& node, Reduce reduce, bool rows_first,
   });
 }
 
+/// Places of the maxima, as offsets into the input; row-major, or with the first pixel axis innermost.
+Tensor places_of_maxima(const Node& node, const std::vector<WindowAxis>& window) {
+  const Tensor& in = node.input(0);
+  const std::vector<std::int64_t> shape = in.shape();
+  const SpatialLayout layout(node.layout, shape.size());
+  const bool column_major = node.attributes->integer("storage_order", 0) != 0;
+  const Tensor best = pool(node, window, node.name + "_best",
+                           [&](const Expr& x, const std::vector<Axis>& taps, const std::vector<Expr>& places) {
+                             Expr offset = column_major ? places.back() : places.front();
+                             for (std::size_t i = 1; i < places.size(); ++i) {
+                               const std::size_t axis = column_major ? places.size() - 1 - i : i;
+                               offset = offset * Expr(shape[layout.first + axis]) + places[axis];
+                             }
+                             return ir::reduction(ir::argmax_reducer(in.dtype(), ir::DType::I64), {x, offset}, taps);
+                           });
+  std::int64_t pixels = 1;
+  for (const WindowAxis& axis : window) pixels *= axis.input;
+  return ir::compute(
+      node.name + "_places", extents(best.shape()),
+      [&](std::span<const Axis> axes) {
+        const Expr image = axes[0] * Expr(shape[layout.channel]) + axes[layout.channel];
+        return Definition(image * Expr(pixels) + ir::component(best, 1).at(as_exprs(axes)));
+      },
+      layout.names("c"));
+}
+
 }  // namespace
 
 std::vector<Tensor> build_max_pool(const Node& node) {
-  if (node.outputs > 1) unsupported(node, "the output of indices is not supported");
-  return {pool(node, window_axes(node, node.input(0).shape()), node.name, ir::max_over)};
+  const std::vector<WindowAxis> window = window_axes(node, node.input(0).shape());
+  std::vector<Tensor> outputs{pool(node, window, node.name, simple<ir::max_over>)};
+  if (node.outputs > 1) outputs.push_back(places_of_maxima(node, window));
+  return outputs;
+}
+
+namespace {
+
+/// (Σ |x|^p)^(1/p) from the sum, and |x|^p.
+struct Norm {
+  std::int64_t p;
+  explicit Norm(const Node& node) : p(node.attributes->integer("p", 2)) {
+    if (p < 1) invalid(node, "p must be positive");
+  }
+  Expr term(const Expr& x) const {
+    return p == 1 ? ir::abs(x) : p == 2 ? x * x : ir::pow(ir::abs(x), ir::literal(static_cast<double>(p), x.dtype()));
+  }
+  Expr finish(const Expr& sum) const {
+    return p == 1 ? sum : p == 2 ? ir::sqrt(sum) : ir::pow(sum, ir::literal(1.0 / static_cast<double>(p), sum.dtype()));
+  }
+};
+
+}  // namespace
+
+std::vector<Tensor> build_lp_pool(const Node& node) {
+  const Norm norm(node);
+  const Tensor total = pool(node, window_axes(node, node.input(0).shape()), node.name + "_total",
+                            [&](const Expr& x, const std::vector<Axis>& taps, const std::vector<Expr>&) {
+                              return ir::sum(norm.term(x), taps);
+                            });
+  const SpatialLayout layout(node.layout, total.shape().size());
+  return {ir::compute(
+      node.name, extents(total.shape()),
+      [&](std::span<const Axis> axes) { return Definition(norm.finish(total.at(as_exprs(axes)))); },
+      layout.names("c"))};
 }
 
 std::vector<Tensor> build_average_pool(const Node& node) {
   const std::vector<WindowAxis> window = window_axes(node, node.input(0).shape());
   const bool include_padding = node.attributes->integer("count_include_pad", 0) != 0;
-  const Tensor total = pool(node, window, node.name + "_total", ir::sum);
+  const Tensor total = pool(node, window, node.name + "_total", simple<ir::sum>);
   const SpatialLayout layout(node.layout, total.shape().size());
   std::int64_t kernel = 1;
   bool all_uniform = true;
