@@ -20,8 +20,16 @@ double hard_sigmoid_of(double x, double alpha, double beta) { return std::fmax(0
 
 const std::map<std::string, Unary> kUnary{
     {"Abs", [](double x) { return std::fabs(x); }},
+    {"Acos", [](double x) { return std::acos(x); }},
+    {"Acosh", [](double x) { return std::acosh(x); }},
+    {"Asin", [](double x) { return std::asin(x); }},
+    {"Asinh", [](double x) { return std::asinh(x); }},
+    {"Atan", [](double x) { return std::atan(x); }},
+    {"Atanh", [](double x) { return std::atanh(x); }},
     {"Ceil", [](double x) { return std::ceil(x); }},
+    {"Celu", [](double x) { return x > 0 ? x : std::expm1(x); }},
     {"Cos", [](double x) { return std::cos(x); }},
+    {"Cosh", [](double x) { return std::cosh(x); }},
     {"Elu", [](double x) { return x > 0 ? x : std::expm1(x); }},
     {"Erf", [](double x) { return std::erf(x); }},
     {"Exp", [](double x) { return std::exp(x); }},
@@ -42,15 +50,19 @@ const std::map<std::string, Unary> kUnary{
     {"Relu", [](double x) { return x > 0 ? x : 0; }},
     {"Round", [](double x) { return std::nearbyint(x); }},
     {"Selu", [](double x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x)); }},
+    {"Shrink", [](double x) { return x < -0.5 || x > 0.5 ? x : 0; }},
     {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
     {"Sign", [](double x) { return x > 0   ? 1
                                    : x < 0 ? -1
                                            : 0; }},
     {"Sin", [](double x) { return std::sin(x); }},
+    {"Sinh", [](double x) { return std::sinh(x); }},
     {"Softplus", [](double x) { return std::log1p(std::exp(x)); }},
     {"Softsign", [](double x) { return x / (1 + std::fabs(x)); }},
     {"Sqrt", [](double x) { return std::sqrt(x); }},
     {"Sum", [](double x) { return x; }},
+    {"Swish", [](double x) { return x / (1 + std::exp(-x)); }},
+    {"Tan", [](double x) { return std::tan(x); }},
     {"Tanh", [](double x) { return std::tanh(x); }},
     {"ThresholdedRelu", [](double x) { return x > 1 ? x : 0; }},
 };
@@ -87,7 +99,10 @@ TEST(Elementwise, EveryOperatorIsTested) {
 TEST(Elementwise, Unary) {
   for (const auto& [name, formula] : kUnary) {
     const bool positive = name == "Log" || name == "Sqrt";
-    Array x = random_array({4, 5}, 11, positive ? 0.1 : -4, 4);
+    const bool inside_one = name == "Acos" || name == "Asin" || name == "Atanh";
+    Array x = inside_one        ? random_array({4, 5}, 11, -1, 1)
+              : name == "Acosh" ? random_array({4, 5}, 11, 1, 9)
+                                : random_array({4, 5}, 11, positive ? 0.1 : -4, 4);
     if (name == "Round")
       x.values = {0.5, 1.5, 2.5, -0.5, -1.5, 0.49, 0.51, -0.51, 3, -3, 0, 7.25, 1, 2, 3, 4, 5, 6, 7, 8};
     if (name == "IsNaN" || name == "IsInf") {
@@ -95,7 +110,7 @@ TEST(Elementwise, Unary) {
       x.values[4] = -std::numeric_limits<double>::infinity();
     }
     const Array wanted = fill(x.shape, [&](const Shape& i) { return formula(x.at(i)); });
-    expect_near(run({name, {unknown(x)}})[0], wanted, name);
+    expect_near(run({name, {unknown(x)}, {}, 24})[0], wanted, name);
   }
 }
 
@@ -170,7 +185,16 @@ TEST(Elementwise, CastAndIntegers) {
   EXPECT_EQ(run({"Cast", {unknown(x)}, attributes({{"to", i64(9)}})})[0].dtype, ir::DType::Bool);
   const Array i = integers({4}, {7, -7, 6, -1}), d = integers({1}, {3});
   expect_near(run({"Mod", {unknown(i), unknown(d)}})[0], {{4}, {1, 2, 0, 2}}, "Mod");
+  expect_near(run({"Mod", {unknown(i), unknown(integers({1}, {-3}))}})[0], {{4}, {-2, -1, 0, -1}}, "Mod, negative");
+  const Attributes fmod = attributes({{"fmod", i64(1)}});
+  expect_near(run({"Mod", {unknown(i), unknown(d)}, fmod})[0], {{4}, {1, -1, 0, -1}}, "fmod of integers");
+  expect_near(run({"Mod", {unknown({{3}, {5.5, -5.5, 4}}), unknown({{}, {2}})}, fmod})[0], {{3}, {1.5, -1.5, 0}},
+              "fmod");
   expect_near(run({"Div", {unknown(i), unknown(d)}})[0], {{4}, {2, -2, 2, 0}}, "integer Div");
+  const Array bases = integers({6}, {2, -3, 0, 1, -1, 7}), exponents = integers({6}, {10, 3, 0, -5, 101, -1});
+  expect_near(run({"Pow", {unknown(bases), unknown(exponents)}})[0], {{6}, {1024, -27, 1, 1, -1, 0}}, "integer Pow");
+  expect_near(run({"Pow", {unknown(integers({2}, {4, 9})), unknown({{}, {0.5}})}})[0], {{2}, {2, 3}},
+              "integer to a real power");
   expect_near(run({"Floor", {unknown(i)}})[0], {{4}, {7, -7, 6, -1}}, "Floor of integers");
   EXPECT_EQ(build_error({"Cast", {unknown(x)}, attributes({{"to", i64(10)}})}),
             "unsupported: element type number 10 of ONNX is not supported (Cast)");

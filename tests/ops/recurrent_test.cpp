@@ -110,5 +110,82 @@ TEST(Lstm, RefusesWhatIsNotThere) {
   EXPECT_THAT(build_error({"LSTM", longer, {}, 14}), ::testing::HasSubstr("65 steps; at most 64"));
 }
 
+/// States by time of one example of GRU (gates update, reset, hidden) or RNN (one gate).
+std::vector<std::vector<double>> states(const std::string& op, const Array& x, const Array& w, const Array& r,
+                                        const Array& bias, std::int64_t d, std::int64_t b, std::vector<double> h,
+                                        bool backward, bool reset_behind) {
+  const std::int64_t steps = x.shape[0], units = r.shape[2], gates = op == "GRU" ? 3 : 1;
+  std::vector<std::vector<double>> out(static_cast<std::size_t>(steps));
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const std::int64_t t = backward ? steps - 1 - step : step;
+    const auto in = [&](std::int64_t gate, std::int64_t u) {
+      double sum = bias.at({d, gate * units + u});
+      for (std::int64_t i = 0; i < x.shape[2]; ++i) sum += x.at({t, b, i}) * w.at({d, gate * units + u, i});
+      return sum;
+    };
+    const auto back = [&](std::int64_t gate, std::int64_t u, const std::vector<double>& state) {
+      double sum = bias.at({d, (gates + gate) * units + u});
+      for (std::int64_t i = 0; i < units; ++i)
+        sum += state[static_cast<std::size_t>(i)] * r.at({d, gate * units + u, i});
+      return sum;
+    };
+    std::vector<double> next(h.size()), gated(h.size());
+    for (std::int64_t u = 0; u < units && op == "GRU"; ++u)
+      gated[static_cast<std::size_t>(u)] = sigmoid(in(1, u) + back(1, u, h)) * h[static_cast<std::size_t>(u)];
+    for (std::int64_t u = 0; u < units; ++u) {
+      double& state = next[static_cast<std::size_t>(u)];
+      if (op == "RNN") {
+        state = std::tanh(in(0, u) + back(0, u, h));
+        continue;
+      }
+      const double z = sigmoid(in(0, u) + back(0, u, h)), reset = sigmoid(in(1, u) + back(1, u, h));
+      const double hidden = std::tanh(in(2, u) + (reset_behind ? reset * back(2, u, h) : back(2, u, gated)));
+      state = (1 - z) * hidden + z * h[static_cast<std::size_t>(u)];
+    }
+    h = out[static_cast<std::size_t>(t)] = next;
+  }
+  return out;
+}
+
+TEST(GruAndRnn, EveryDirectionWithAndWithoutState) {
+  const std::int64_t steps = 3, batch = 2, inputs = 4, units = 5;
+  for (const std::string op : {"GRU", "RNN"}) {
+    for (const std::string direction : {"forward", "reverse", "bidirectional"}) {
+      for (const bool reset_behind : {false, true}) {
+        const std::int64_t directions = direction == "bidirectional" ? 2 : 1, gates = op == "GRU" ? 3 : 1;
+        const Array x = random_array({steps, batch, inputs}, 21),
+                    w = random_array({directions, gates * units, inputs}, 22),
+                    r = random_array({directions, gates * units, units}, 23),
+                    bias = random_array({directions, 2 * gates * units}, 24),
+                    initial = random_array({directions, batch, units}, 25);
+        const auto wanted = [&](std::int64_t t, std::int64_t d, std::int64_t b, std::int64_t u) {
+          std::vector<double> h;
+          for (std::int64_t i = 0; i < units; ++i) h.push_back(reset_behind ? initial.at({d, b, i}) : 0);
+          return states(op, x, w, r, bias, d, b, h, direction == "reverse" || d == 1,
+                        reset_behind)[static_cast<std::size_t>(t)][static_cast<std::size_t>(u)];
+        };
+        const std::vector<Array> got = run(
+            {op,
+             {unknown(x), unknown(w), unknown(r), unknown(bias), absent(), reset_behind ? unknown(initial) : absent()},
+             attributes({{"direction", direction},
+                         {"hidden_size", units},
+                         {"linear_before_reset", i64(reset_behind ? 1 : 0)}})});
+        const std::string what = op + " " + direction;
+        expect_near(
+            got[0],
+            fill({steps, directions, batch, units}, [&](const Shape& i) { return wanted(i[0], i[1], i[2], i[3]); }),
+            what, 1e-5);
+        expect_near(got[1],
+                    fill({directions, batch, units},
+                         [&](const Shape& i) {
+                           const bool backward = direction == "reverse" || i[0] == 1;
+                           return wanted(backward ? 0 : steps - 1, i[0], i[1], i[2]);
+                         }),
+                    what + ", last", 1e-5);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace temper::ops::testing

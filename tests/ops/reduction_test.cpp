@@ -388,5 +388,18 @@ TEST(ArgReduce, TiesAndLastIndex) {
   EXPECT_EQ(arg("ArgMax", false, false).dtype, ir::DType::I64);
 }
 
+TEST(Reduce, ConditionsHaveALargestAndASmallest) {
+  const Array in = as_type(integers({2, 3}, {0, 1, 0, 1, 1, 1}), ir::DType::Bool);
+  const Input axis = known(vector_of({1}));
+  const std::vector<std::pair<std::string, Array>> wanted{{"ReduceMax", {{2, 1}, {1, 1}}},
+                                                          {"ReduceMin", {{2, 1}, {0, 1}}}};
+  for (const auto& [op, values] : wanted) {
+    const Array got = run({op, {unknown(in), axis}})[0];
+    expect_near(got, values, op);
+    EXPECT_EQ(got.dtype, ir::DType::Bool);
+  }
+  EXPECT_THAT(build_error({"ReduceSum", {unknown(in), axis}}), HasSubstr("unsupported: conditions"));
+}
+
 }  // namespace
 }  // namespace temper::ops::testing

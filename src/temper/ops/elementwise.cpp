@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "temper/ops/activations.h"
+#include "temper/ops/elementary.h"
 #include "temper/ops/indexing.h"
 
 namespace temper::ops {
@@ -51,20 +52,45 @@ Expr rounding(const Node&, const Operands& x) {
   return ir::is_float(x[0].dtype()) ? ir::unary(Op, x[0]) : x[0];
 }
 Expr power(const Node& node, const Operands& x) {
-  const Expr exponent = ir::cast(x[1], x[0].dtype());
+  const DType dtype = x[0].dtype();
+  if (!ir::is_float(dtype)) {
+    if (!ir::is_float(x[1].dtype())) return integer_power(x[0], ir::cast(x[1], dtype));
+    return ir::cast(ir::pow(ir::cast(x[0], x[1].dtype()), x[1]), dtype);
+  }
+  const Expr exponent = ir::cast(x[1], dtype);
   if (node.inputs[1].value != nullptr && node.inputs[1].value->type.elements() == 1) {
     const double value = node.inputs[1].value->numbers()[0];
     if (value == 1) return x[0];
     if (value == 2) return x[0] * x[0];
     if (value == 3) return x[0] * x[0] * x[0];
-    if (value == 0.5 && ir::is_float(x[0].dtype())) return ir::sqrt(x[0]);
+    if (value == 0.5) return ir::sqrt(x[0]);
   }
   return ir::pow(x[0], exponent);
 }
 Expr modulo(const Node& node, const Operands& x) {
-  if (node.attributes->integer("fmod", 0) != 0) unsupported(node, "fmod=1 is not supported");
+  if (node.attributes->integer("fmod", 0) != 0) return truncated_remainder(x[0], x[1]);
   if (ir::is_float(x[0].dtype())) invalid(node, "fmod=0 needs integers");
-  return ir::mod(x[0], x[1]);
+  return floor_remainder(x[0], x[1]);
+}
+/// Formulas whose accuracy is that of floats.
+template <Expr (*Formula)(const Expr&)>
+Expr float_formula(const Node& node, const Operands& x) {
+  if (x[0].dtype() != DType::F32) unsupported(node, "only float (float32) is supported");
+  return Formula(x[0]);
+}
+Expr celu(const Node& node, const Operands& x) {
+  const double alpha = attribute(node, "alpha", 1);
+  return relu(x[0]) +
+         ir::min(like(x[0], 0),
+                 like(x[0], alpha) * (ir::exp(ir::min(x[0], like(x[0], 0)) * like(x[0], 1 / alpha)) - like(x[0], 1)));
+}
+Expr shrink(const Node& node, const Operands& x) {
+  const double bias = attribute(node, "bias", 0), bound = attribute(node, "lambd", 0.5);
+  return ir::select(x[0] < like(x[0], -bound), x[0] + like(x[0], bias),
+                    ir::select(x[0] > like(x[0], bound), x[0] - like(x[0], bias), like(x[0], 0)));
+}
+Expr swish(const Node& node, const Operands& x) {
+  return x[0] * ir::sigmoid(x[0] * like(x[0], attribute(node, "alpha", 1)));
 }
 Expr reciprocal(const Node&, const Operands& x) { return like(x[0], 1) / x[0]; }
 Expr leaky_relu_node(const Node& node, const Operands& x) { return leaky_relu(x[0], attribute(node, "alpha", 0.01)); }
@@ -123,12 +149,20 @@ struct Elementwise {
 
 constexpr std::array kElementwise{
     Elementwise{"Abs", 1, 1, 6, unary<UnaryOp::Abs>, "|x|"},
+    Elementwise{"Acos", 1, 1, 7, float_formula<acos>, "arc cosine"},
+    Elementwise{"Acosh", 1, 1, 9, float_formula<acosh>, "area hyperbolic cosine"},
     Elementwise{"Add", 2, 2, 7, binary<BinaryOp::Add>, "a + b"},
     Elementwise{"And", 2, 2, 7, binary<BinaryOp::And>, "a and b"},
+    Elementwise{"Asin", 1, 1, 7, float_formula<asin>, "arc sine"},
+    Elementwise{"Asinh", 1, 1, 9, float_formula<asinh>, "area hyperbolic sine"},
+    Elementwise{"Atan", 1, 1, 7, float_formula<atan>, "arc tangent"},
+    Elementwise{"Atanh", 1, 1, 9, float_formula<atanh>, "area hyperbolic tangent"},
     Elementwise{"Cast", 1, 1, 6, cast_node, "x in another type"},
     Elementwise{"Ceil", 1, 1, 6, rounding<UnaryOp::Ceil>, "smallest integer >= x"},
+    Elementwise{"Celu", 1, 1, 12, celu, "x, or alpha*(exp(x/alpha) - 1) below 0"},
     Elementwise{"Clip", 1, 3, 6, clip_node, "min(max(x, low), high)"},
     Elementwise{"Cos", 1, 1, 7, unary<UnaryOp::Cos>, "cos(x)"},
+    Elementwise{"Cosh", 1, 1, 9, float_formula<cosh>, "hyperbolic cosine"},
     Elementwise{"Div", 2, 2, 7, binary<BinaryOp::Div>, "a / b; integers towards zero"},
     Elementwise{"Elu", 1, 1, 6, elu_node, "x, or alpha*(exp(x) - 1) below 0"},
     Elementwise{"Equal", 2, 2, 7, binary<BinaryOp::Eq>, "a == b"},
@@ -161,14 +195,18 @@ constexpr std::array kElementwise{
     Elementwise{"Relu", 1, 1, 6, formula<relu>, "max(x, 0)"},
     Elementwise{"Round", 1, 1, 11, rounding<UnaryOp::Round>, "nearest integer, half to even"},
     Elementwise{"Selu", 1, 1, 6, selu_node, "gamma*elu(x, alpha)"},
+    Elementwise{"Shrink", 1, 1, 9, shrink, "x moved towards 0 by a bias, 0 between -lambd and lambd"},
     Elementwise{"Sigmoid", 1, 1, 6, unary<UnaryOp::Sigmoid>, "1 / (1 + exp(-x))"},
     Elementwise{"Sign", 1, 1, 9, unary<UnaryOp::Sign>, "-1, 0 or 1"},
     Elementwise{"Sin", 1, 1, 7, unary<UnaryOp::Sin>, "sin(x)"},
+    Elementwise{"Sinh", 1, 1, 9, float_formula<sinh>, "hyperbolic sine"},
     Elementwise{"Softplus", 1, 1, 1, formula<softplus>, "log(1 + exp(x))"},
     Elementwise{"Softsign", 1, 1, 1, formula<softsign>, "x / (1 + |x|)"},
     Elementwise{"Sqrt", 1, 1, 6, unary<UnaryOp::Sqrt>, "square root"},
     Elementwise{"Sub", 2, 2, 7, binary<BinaryOp::Sub>, "a - b"},
     Elementwise{"Sum", 1, -1, 6, variadic<BinaryOp::Add>, "sum of the operands"},
+    Elementwise{"Swish", 1, 1, 24, swish, "x*sigmoid(alpha*x)"},
+    Elementwise{"Tan", 1, 1, 7, float_formula<tan>, "tan(x)"},
     Elementwise{"Tanh", 1, 1, 6, unary<UnaryOp::Tanh>, "tanh(x)"},
     Elementwise{"ThresholdedRelu", 1, 1, 10, thresholded_relu, "x above alpha, else 0"},
     Elementwise{"Where", 3, 3, 9, where_node, "a where the condition holds, else b"},

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 #include <numeric>
 
 #include "temper/ir/oracle.h"
+#include "temper/ops/elementwise.h"
 #include "temper/ops/registry.h"
 #include "temper/support/error.h"
 
@@ -69,14 +71,45 @@ TensorValue fold_range(const Node& node) {
   return TensorValue::from_numbers({start.type.dtype, {count}}, values);
 }
 
+TensorValue fold_eye_like(const Node& node) {
+  const TensorType like = type_of(node.input(0));
+  if (like.shape.size() != 2) invalid(node, "the input must have rank 2");
+  const ir::DType dtype =
+      node.attributes->has("dtype") ? dtype_from_onnx(node, node.attributes->integer("dtype")) : like.dtype;
+  const std::int64_t diagonal = node.attributes->integer("k", 0);
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < like.shape[0]; ++i) {
+    for (std::int64_t j = 0; j < like.shape[1]; ++j) values.push_back(j - i == diagonal ? 1 : 0);
+  }
+  return TensorValue::from_numbers({dtype, like.shape}, values);
+}
+
+/// A window for spectra: a0 - a1·cos(2πn/N) + a2·cos(4πn/N), N one less for a symmetric one.
+TensorValue fold_window(const Node& node, double a0, double a1, double a2) {
+  const std::vector<std::int64_t> sizes = node.value(0).integers();
+  if (sizes.size() != 1 || sizes[0] < 1) invalid(node, "the size must be one positive number");
+  if (node.attributes->integer("output_datatype", 1) != 1) unsupported(node, "only float (float32) is supported");
+  const std::int64_t size = sizes[0], period = node.attributes->integer("periodic", 1) != 0 ? size : size - 1;
+  std::vector<double> values;
+  for (std::int64_t n = 0; n < size; ++n) {
+    const double angle = period == 0 ? 0 : 2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(period);
+    values.push_back(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
+  }
+  return TensorValue::from_numbers({ir::DType::F32, {size}}, values);
+}
+
 struct Importer {
   std::string_view op;
   int inputs;
   TensorValue (*fold)(const Node& node);
 };
 constexpr Importer kImporters[] = {
+    {"BlackmanWindow", 1, [](const Node& node) { return fold_window(node, 0.42, 0.5, 0.08); }},
     {"Constant", 0, fold_constant},
     {"ConstantOfShape", 1, fold_constant_of_shape},
+    {"EyeLike", 1, fold_eye_like},
+    {"HammingWindow", 1, [](const Node& node) { return fold_window(node, 25.0 / 46, 21.0 / 46, 0); }},
+    {"HannWindow", 1, [](const Node& node) { return fold_window(node, 0.5, 0.5, 0); }},
     {"Range", 3, fold_range},
     {"Shape", 1, fold_shape},
     {"Size", 1, [](const Node& node) { return integers({type_of(node.input(0)).elements()}, true); }},
@@ -87,6 +120,13 @@ constexpr Importer kImporters[] = {
 bool always_folds(std::string_view op) {
   return std::any_of(std::begin(kImporters), std::end(kImporters),
                      [&](const Importer& entry) { return entry.op == op; });
+}
+
+std::vector<std::string_view> import_operators() {
+  std::vector<std::string_view> names;
+  for (const Importer& entry : kImporters) names.push_back(entry.op);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 std::vector<TensorValue> fold(const Node& node) {

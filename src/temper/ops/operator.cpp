@@ -17,7 +17,7 @@ const TensorValue& Node::value(std::size_t index) const {
   input(index);
   if (inputs[index].value == nullptr) {
     unsupported(*this, "input " + std::to_string(index) + " is computed by the model; its value must be constant",
-                "fix the input shapes, so that it can be computed ahead");
+                "fix the input shapes, so that it can be computed ahead, or bind the input with --constant");
   }
   return *inputs[index].value;
 }

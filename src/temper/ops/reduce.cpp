@@ -96,6 +96,20 @@ Tensor log_sum_exp(const Node& node, const AxisSplit& split, bool keep) {
   });
 }
 
+/// The largest or smallest of conditions, as numbers.
+Tensor of_conditions(const Node& node, const AxisSplit& split, bool keep,
+                     Definition (*reduce)(Expr, std::vector<Axis>)) {
+  const Tensor& in = node.input(0);
+  const Tensor total =
+      ir::compute(node.name + "_total", extents(split.outer_shape()), [&](std::span<const Axis> outer) {
+        const std::vector<Axis> r = split.reduce_axes();
+        return reduce(ir::cast(in.at(split.join(as_exprs(outer), as_exprs(r))), ir::DType::U8), r);
+      });
+  return ir::compute(node.name, extents(result_shape(split, keep)), [&](std::span<const Axis> index) {
+    return Definition(total.at(row_of(split, index, keep)) != Expr(0));
+  });
+}
+
 }  // namespace
 
 std::vector<Tensor> build_reduce(const Node& node) {
@@ -112,6 +126,10 @@ std::vector<Tensor> build_reduce(const Node& node) {
     if (candidate.name == node.op) entry = &candidate;
   }
   TEMPER_CHECK(entry != nullptr, "every Reduce operator is in the table");
+  if (in.dtype() == ir::DType::Bool) {
+    if (axes.empty() || (node.op != "ReduceMax" && node.op != "ReduceMin")) unsupported(node, "conditions");
+    return {of_conditions(node, split, keep, entry->reduce)};
+  }
   if (axes.empty()) {  // each element is a reduction of one term
     return {ir::compute(node.name, extents(in.shape()), [&](std::span<const Axis> index) {
       return Definition(entry->finish(entry->term(in.at(as_exprs(index))), 1));

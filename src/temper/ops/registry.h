@@ -27,6 +27,8 @@ std::vector<TensorValue> fold(const Node& node);
 /// Operators that need no kernel because they always fold: Constant, Shape (and Size) of a known type, ConstantOfShape
 /// and Range of known inputs.
 bool always_folds(std::string_view op);
+/// Their names, sorted.
+std::vector<std::string_view> import_operators();
 
 /// Floating-point operations of one evaluation, counting each arithmetic operation and elementary function of every
 /// term as one; `where` conditions are ignored, as is the field's custom for convolutions.
