@@ -254,7 +254,10 @@ TEST(ImportShapes, SymbolsAndUnknowns) {
 }
 
 TEST(ImportShapes, NegativeZeroAndHugeDimensionsOfInputs) {
-  for (const std::int64_t size : {std::int64_t{-2}, std::int64_t{0}, std::numeric_limits<std::int64_t>::min()}) {
+  ModelBuilder zero;
+  zero.input("x", {1, std::int64_t{0}}).node("Relu", {"x"}, {"y"}).output("y");
+  expect_error(ErrorCode::Unsupported, {"size 0", "input 'x'", "without elements"}, [&] { zero.import(); });
+  for (const std::int64_t size : {std::int64_t{-2}, std::numeric_limits<std::int64_t>::min()}) {
     ModelBuilder b;
     b.input("x", {1, size}).node("Relu", {"x"}, {"y"}).output("y");
     expect_error(ErrorCode::InvalidModel, {"size " + std::to_string(size), "input 'x'"}, [&] { b.import(); });

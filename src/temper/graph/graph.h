@@ -57,6 +57,8 @@ struct Node {
   /// An NHWC convolution whose first input is still stored as NCHW: its kernel reads it in that order.
   bool reads_nchw = false;
   std::vector<std::string> origins = {};  ///< names of the model's nodes that it stands for
+  /// Up to `infer`, of a node in a branch: its last inputs are conditions, and each must have this value.
+  std::vector<bool> guards = {};
 };
 
 struct Graph {

@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "temper/graph/onnx_inline.h"
 #include "temper/graph/onnx_tensor.h"
+#include "temper/graph/passes/rewrite.h"
 #include "temper/ops/registry.h"
 #include "temper/support/error.h"
 
@@ -121,7 +123,7 @@ class Importer {
   }
 
   static bool knows_operator(const std::string& op) {
-    return ops::find_operator(op) != nullptr || ops::always_folds(op);
+    return ops::find_operator(op) != nullptr || ops::always_folds(op) || is_rewritten(op);
   }
 
   /// One error for all operators that Temper does not know, each with the nodes that use it.
@@ -184,7 +186,11 @@ class Importer {
         if (!is_text(dim.dim_param())) invalid("a dimension's name is not UTF-8 text", where, "the file is damaged");
         dimension.symbol = dim.dim_param();
       } else if (dim.value_case() == onnx::TensorShapeProto_Dimension::kDimValue && dim.dim_value() != -1) {
-        if (dim.dim_value() <= 0) {
+        if (dim.dim_value() == 0) {
+          throw Error(ErrorCode::Unsupported, "a dimension has size 0", where,
+                      "tensors without elements are not supported as inputs");
+        }
+        if (dim.dim_value() < 0) {
           invalid("a dimension has size " + std::to_string(dim.dim_value()), where, "sizes are at least 1");
         }
         if (dim.dim_value() > kMaxElements / product) {
@@ -271,8 +277,13 @@ class Importer {
       if (!seen.insert(attribute.name()).second) {
         invalid("attribute '" + attribute.name() + "' is given twice", at_node(i));
       }
+      if (attribute.name() == kGuards) {
+        for (const std::int64_t holds : attribute.ints()) node.guards.push_back(holds != 0);
+        continue;
+      }
       read_attribute(attribute, node.attributes, at_node(i));
     }
+    if (node.guards.size() > node.inputs.size()) invalid("a node has no condition", at_node(i), "the file is damaged");
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -385,6 +396,7 @@ Graph import_onnx(std::span<const std::byte> bytes, const std::filesystem::path&
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     invalid("the file is not a readable ONNX model", label, "it is truncated, damaged, or of another format");
   }
+  if (has_branches(model.graph())) inline_branches(*model.mutable_graph());
   return Importer(model, folder, label).run();
 }
 

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "temper/graph/onnx_types.h"
 #include "temper/support/error.h"
 
 namespace temper::graph {
@@ -177,6 +178,12 @@ ir::DType dtype_from_onnx(int number, const std::string& where) {
                 "convert the model to float (float32)");
   }
   return *type->dtype;
+}
+
+std::int64_t onnx_number(ir::DType dtype) {
+  const auto type = std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeName& t) { return t.dtype == dtype; });
+  TEMPER_CHECK(type != kTypes.end(), "every element type has a number");
+  return type->number;
 }
 
 ops::TensorValue tensor_from_onnx(const onnx::TensorProto& proto, const std::filesystem::path& folder,

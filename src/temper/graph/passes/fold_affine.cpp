@@ -31,7 +31,8 @@ std::optional<std::vector<double>> per_channel(const Graph& graph, ValueId id, s
   return numbers;
 }
 
-Affine batch_norm(const Graph& graph, const Node& node) {
+/// Nothing when an input is computed by the model: then the node keeps its own definition.
+std::optional<Affine> batch_norm(const Graph& graph, const Node& node) {
   const std::string where = "node '" + node.name + "' (BatchNormalization)";
   if (node.attributes.integer("training_mode", 0) != 0) {
     throw Error(ErrorCode::Unsupported, "batch normalisation in training mode", where,
@@ -42,10 +43,7 @@ Affine batch_norm(const Graph& graph, const Node& node) {
   const std::int64_t channels = graph.sizes(node.inputs[0]).at(1);
   for (std::size_t i = 1; i < 5; ++i) {
     const Value& value = graph.value(node.inputs[i]);
-    if (!value.is_constant()) {
-      throw Error(ErrorCode::Unsupported, "input '" + value.name + "' is not constant", where,
-                  "scale, shift, mean and variance must be known at compile time");
-    }
+    if (!value.is_constant()) return std::nullopt;
     if (value.data->type.elements() != channels) {
       throw Error(ErrorCode::InvalidModel,
                   "'" + value.name + "' has " + std::to_string(value.data->type.elements()) + " elements for " +
@@ -133,7 +131,9 @@ void apply(Graph& graph, Node& conv, const Affine& affine) {
 /// y = BatchNormalization(x) → t = Mul(x, a); y = Add(t, c)
 void expand(Graph& graph, std::size_t position) {
   const Node node = graph.nodes[position];
-  const Affine affine = batch_norm(graph, node);
+  const std::optional<Affine> known = batch_norm(graph, node);
+  if (!known) return;
+  const Affine& affine = *known;
   const ValueId x = node.inputs[0];
   const Sizes sizes = graph.sizes(x);
   const ir::DType dtype = graph.value(x).dtype;

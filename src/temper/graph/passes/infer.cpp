@@ -1,11 +1,13 @@
 #include "temper/graph/passes/infer.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "temper/graph/definition.h"
 #include "temper/graph/passes/dead_code.h"
+#include "temper/graph/passes/rewrite.h"
 #include "temper/ops/registry.h"
 #include "temper/support/error.h"
 
@@ -25,13 +27,6 @@ std::optional<std::vector<ops::TensorValue>> fold_transpose(const Graph& graph, 
   for (std::size_t i = 0; i < reversed.size(); ++i) reversed[i] = static_cast<std::int64_t>(reversed.size() - 1 - i);
   const std::vector<std::int64_t> order = node.attributes.integers("perm", reversed);
   return std::vector{transposed(value, std::vector<int>(order.begin(), order.end()))};
-}
-
-void check_type(const Node& node, const ops::TensorType& type) {
-  if (element_count(type.shape, place(node)) == 0) {
-    throw Error(ErrorCode::Unsupported, "the output is empty: " + to_string(type.shape), place(node),
-                "tensors without elements are not supported");
-  }
 }
 
 /// Refuses what would make a constant of more than `kMaxFoldedElements` elements, before memory is asked for.
@@ -55,8 +50,13 @@ void check_generated_size(const Graph& graph, const Node& node) {
   }
 }
 
+/// The contents of a tensor without elements are known.
+ops::TensorValue empty_value(const ops::TensorType& type) {
+  return {type, std::make_shared<const std::vector<std::byte>>()};
+}
+
 /// Gives the outputs of `node` their types; true when all became constants, so that the node is not needed.
-bool infer_node(Graph& graph, const Node& node) {
+bool infer_node(Graph& graph, Node& node) {
   check_generated_size(graph, node);
   const ops::Node bound = bind_placeholders(graph, node);
   const std::vector<ops::TensorType> types =
@@ -80,11 +80,24 @@ bool infer_node(Graph& graph, const Node& node) {
       throw Error(ErrorCode::Unsupported, "output " + std::to_string(i) + " is not supported", place(node));
     }
     const ops::TensorType& type = values ? (*values)[i].type : types[i];
-    if (!values) check_type(node, type);
     graph.set_type(id, type.dtype, type.shape);
-    if (values) graph.value(id).data = std::move((*values)[i]);
+    if (values) {
+      graph.value(id).data = std::move((*values)[i]);
+    } else if (element_count(type.shape, place(node)) == 0) {
+      graph.value(id).data = empty_value(type);
+      node.outputs[i] = kAbsent;
+    }
   }
-  return values.has_value();
+  return values.has_value() || std::count(node.outputs.begin(), node.outputs.end(), kAbsent) ==
+                                   static_cast<std::ptrdiff_t>(node.outputs.size());
+}
+
+void refuse_empty_outputs(const Graph& graph) {
+  for (const ValueId id : graph.outputs) {
+    if (element_count(graph.sizes(id)) > 0) continue;
+    throw Error(ErrorCode::Unsupported, "the output is empty: " + to_string(graph.sizes(id)),
+                "output '" + graph.value(id).name + "'", "tensors without elements are not supported as outputs");
+  }
 }
 
 }  // namespace
@@ -92,10 +105,17 @@ bool infer_node(Graph& graph, const Node& node) {
 void infer(Graph& graph) {
   std::vector<Node> kept;
   for (Node& node : graph.nodes) {
-    const bool folded = at_node(node, [&] { return infer_node(graph, node); });
-    if (!folded) kept.push_back(std::move(node));
+    if (!at_node(node, [&] { return is_taken(graph, node); })) continue;
+    std::vector<Node> before;
+    at_node(node, [&] { rewrite(graph, node, before); });
+    before.push_back(std::move(node));
+    for (Node& part : before) {
+      const bool folded = at_node(part, [&] { return infer_node(graph, part); });
+      if (!folded) kept.push_back(std::move(part));
+    }
   }
   graph.nodes = std::move(kept);
+  refuse_empty_outputs(graph);
   remove_dead_code(graph);
 }
 
