@@ -12,8 +12,8 @@ using ::testing::StartsWith;
 class Usage : public Programs {};
 
 const std::vector<std::vector<std::string>> kCommands = {
-    {"tune"},   {"build"},      {"run"},        {"bench"},        {"explain"},      {"replay"},       {"db"},
-    {"target"}, {"db", "list"}, {"db", "best"}, {"db", "export"}, {"db", "import"}, {"db", "why-not"}};
+    {"tune"},   {"build"},     {"run"},        {"bench"},      {"explain"},      {"replay"},       {"db"},
+    {"target"}, {"operators"}, {"db", "list"}, {"db", "best"}, {"db", "export"}, {"db", "import"}, {"db", "why-not"}};
 
 TEST_F(Usage, EveryCommandHasHelpThatNamesJson) {
   for (std::vector<std::string> command : kCommands) {
@@ -29,7 +29,7 @@ TEST_F(Usage, EveryCommandHasHelpThatNamesJson) {
 TEST_F(Usage, HelpListsEveryCommand) {
   const Outcome outcome = temper({"--help"});
   EXPECT_EQ(outcome.code, 0);
-  for (const char* name : {"tune", "build", "run", "bench", "explain", "replay", "db", "target"})
+  for (const char* name : {"tune", "build", "run", "bench", "explain", "replay", "db", "operators", "target"})
     EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + name + " "));
 }
 

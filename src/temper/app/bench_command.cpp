@@ -55,8 +55,8 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
   }
   RaceOptions options{.threads = o.work.threads, .peers = o.peers, .seed = o.seed, .cancellation = s.cancellation};
   if (o.rounds_given) options.rounds = o.rounds;
-  const ModelTimes times =
-      race_models({{"temper", std::make_shared<const runtime::Plan>(std::move(built.plan))}}, o.work.model, options);
+  const ModelTimes times = race_models({{"temper", std::make_shared<const runtime::Plan>(std::move(built.plan))}},
+                                       peer_work(o.work), options);
   const peers::SideTimes& own = times.sides[0];
   s.print(fmt::format("{:>14}  median {}  min {}\n", own.name, seconds_text(own.median_seconds),
                       seconds_text(own.min_seconds)));

@@ -44,7 +44,7 @@ nlohmann::json build(Session& s, const BuildOptions& o) {
     const auto untuned = std::make_shared<const runtime::Plan>(untuned_plan(program, target, o.work.threads));
     if (!same_kernels(*plan, *untuned)) {
       const std::vector<peers::SideTimes> sides =
-          race_models({{"default", untuned}, {"tuned", plan}}, o.work.model,
+          race_models({{"default", untuned}, {"tuned", plan}}, peer_work(o.work),
                       {.threads = o.work.threads, .cancellation = s.cancellation})
               .sides;
       const bool keep = !loses(sides[1], sides[0]);

@@ -26,6 +26,7 @@ constexpr Command kCommands[] = {
     {"explain", "Show how a task is computed: definition, schedule, loops, code", declare_explain},
     {"replay", "Rebuild a kernel from a trace file", declare_replay},
     {"db", "List, export, import and question the database of records", declare_db},
+    {"operators", "List the ONNX operators that models may use, and those that are refused", declare_operators},
     {"target", "Show the hardware that code is generated for", declare_target},
 };
 

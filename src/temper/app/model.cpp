@@ -1,13 +1,19 @@
 #include "temper/app/model.h"
 
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "temper/compile/compile.h"
 #include "temper/graph/onnx_import.h"
+#include "temper/graph/passes/bind_inputs.h"
 #include "temper/graph/pipeline.h"
+#include "temper/peers/onnx_writer.h"
 #include "temper/runtime/artifact_image.h"
 #include "temper/runtime/bundle.h"
+#include "temper/runtime/npy.h"
 #include "temper/store/sqlite_store.h"
 #include "temper/support/error.h"
 #include "temper/tune/on_demand.h"
@@ -20,6 +26,23 @@ void require_model(const std::string& path) {
   if (!std::filesystem::exists(path, ignored))
     throw Error(ErrorCode::InvalidArgument, "there is no such model", path, "check the path");
 }
+
+namespace {
+
+/// The arrays of --constant, by name.
+std::map<std::string, runtime::NpyArray> read_constants(const ModelOptions& options) {
+  std::map<std::string, runtime::NpyArray> arrays;
+  for (const std::string& text : options.constants) {
+    const std::size_t at = text.rfind('=');
+    if (at == std::string::npos || at == 0)
+      throw Error(ErrorCode::InvalidArgument, "'" + text + "' is not NAME=FILE.npy", "--constant",
+                  "--constant shape=shape.npy");
+    arrays[text.substr(0, at)] = runtime::read_npy(text.substr(at + 1));
+  }
+  return arrays;
+}
+
+}  // namespace
 
 graph::Program load_program(const ModelOptions& options) {
   graph::ShapeFixes fixes;
@@ -34,7 +57,38 @@ graph::Program load_program(const ModelOptions& options) {
   if (runtime::is_bundle(options.model))
     throw Error(ErrorCode::InvalidArgument, "the file is a bundle, which only `temper run` takes", options.model,
                 "give the ONNX model that it was built from");
-  return graph::make_program(graph::import_onnx(options.model), fixes, disabled);
+  graph::Graph graph = graph::import_onnx(options.model);
+  graph::BoundInputs constants;
+  for (const auto& [name, array] : read_constants(options)) {
+    constants[name] = {{static_cast<ir::DType>(array.dtype), array.shape},
+                       std::make_shared<const std::vector<std::byte>>(array.data)};
+  }
+  graph::bind_inputs(graph, constants);
+  return graph::make_program(std::move(graph), fixes, disabled);
+}
+
+peers::PeerWork peer_work(const ModelOptions& options) {
+  peers::PeerWork work;
+  work.op = "model";
+  if (options.constants.empty()) {
+    work.model_path = options.model;
+    return work;
+  }
+  std::ifstream stream(options.model, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream && !stream.eof())
+    throw Error(ErrorCode::Io, "cannot read the model", options.model, "check its permissions");
+  std::vector<peers::Tensor> tensors;
+  for (auto& [name, array] : read_constants(options)) {
+    peers::Tensor tensor;
+    tensor.name = name;
+    tensor.dtype = runtime::dtype_name(array.dtype);
+    tensor.dims = array.shape;
+    tensor.data = std::move(array.data);
+    tensors.push_back(std::move(tensor));
+  }
+  work.model = peers::with_initializers(bytes, tensors);
+  return work;
 }
 
 std::unique_ptr<store::Store> open_store(const std::string& path, bool create) {

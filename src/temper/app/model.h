@@ -10,6 +10,7 @@
 
 #include "temper/graph/plan_builder.h"
 #include "temper/graph/tasks.h"
+#include "temper/peers/work.h"
 #include "temper/runtime/plan.h"
 #include "temper/store/store.h"
 #include "temper/support/cancellation.h"
@@ -23,7 +24,8 @@ namespace temper::app {
 struct ModelOptions {
   std::string model;  ///< path; empty when `spec` is given
   std::string spec;
-  std::vector<std::string> shapes;  ///< NAME=1,3,224,224
+  std::vector<std::string> shapes;     ///< NAME=1,3,224,224
+  std::vector<std::string> constants;  ///< NAME=FILE.npy
   std::vector<std::string> disabled_passes;
   int threads = 1;
   std::string db = "temper.db";
@@ -35,6 +37,9 @@ void require_model(const std::string& path);
 /// Imports, fixes shapes, optimises and extracts tasks. Throws what those throw, and
 /// Error{InvalidArgument} for a missing file or a bundle.
 graph::Program load_program(const ModelOptions& options);
+
+/// The model as peers take it: the same constants bound.
+peers::PeerWork peer_work(const ModelOptions& options);
 
 /// The store of `--db`; null when the file is not there and `create` is false.
 std::unique_ptr<store::Store> open_store(const std::string& path, bool create);

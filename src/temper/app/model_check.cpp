@@ -66,7 +66,7 @@ bool ModelCheck::equal() const {
   return largest_output_error() <= kEqual && (worst == nullptr || worst->error <= kEqual);
 }
 
-ModelChecker::ModelChecker(std::string model, int threads)
+ModelChecker::ModelChecker(peers::PeerWork model, int threads)
     : model_(std::move(model)), threads_(threads), peer_("onnxruntime", peer_options(threads)) {
   result_.version = peer_.version();
 }
@@ -85,14 +85,11 @@ void ModelChecker::add_steps(const graph::Program& program, std::vector<graph::S
         {step.name, program.tasks[static_cast<std::size_t>(step.task)].key.text(), output.source, output.sizes, 0});
     if (!output.source.empty() && known.insert(output.source).second) wanted.push_back(output.source);
   }
-  instrumented_ = peers::with_outputs(read_model(model_), wanted);
+  instrumented_ = peers::with_outputs(model_.model.empty() ? read_model(model_.model_path) : model_.model, wanted);
 }
 
 void ModelChecker::check(const Inference& inference) {
-  peers::PeerWork work;
-  work.op = "model";
-  work.model_path = model_;
-  peer_.prepare(work, inference.peer_inputs());
+  peer_.prepare(model_, inference.peer_inputs());
   peer_.run(1, 0);
   const std::vector<peers::Tensor> expected = peer_.outputs();
   const runtime::Plan& plan = inference.plan();

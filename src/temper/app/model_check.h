@@ -46,8 +46,8 @@ struct ModelCheck {
 /// Compares inference with ONNX Runtime on the model file, with equal threads.
 class ModelChecker {
  public:
-  /// `model` is an ONNX file. Throws what `peers::Peer` throws.
-  ModelChecker(std::string model, int threads);
+  /// `model` is one as `peer_work` gives it. Throws what `peers::Peer` throws.
+  ModelChecker(peers::PeerWork model, int threads);
   /// Also compares what every step computes. `built` is `program`, with its steps exposed, built with the kernels that
   /// are to be checked; `steps` says what they are.
   void add_steps(const graph::Program& program, std::vector<graph::StepOutput> steps, runtime::Plan built);
@@ -58,7 +58,7 @@ class ModelChecker {
  private:
   void check_steps(const Inference& inference);
 
-  std::string model_;
+  peers::PeerWork model_;
   int threads_;
   peers::Peer peer_;
   std::optional<Inference> stepped_;

@@ -13,14 +13,11 @@ namespace temper::app {
 namespace {
 
 /// A peer with the model loaded; every plan's outputs are compared with its own on `options.checks` inputs.
-peers::Peer checked_peer(const std::string& name, const std::string& model_path, const RaceOptions& options,
+peers::Peer checked_peer(const std::string& name, const peers::PeerWork& work, const RaceOptions& options,
                          const std::vector<std::unique_ptr<Inference>>& models, ModelTimes& out) {
   peers::PeerOptions peer_options = peers::PeerOptions::defaults();
   peer_options.threads = options.threads;
   peers::Peer peer(name, peer_options);
-  peers::PeerWork work;
-  work.op = "model";
-  work.model_path = model_path;
   std::vector<double> worst(models.size(), 0.0);
   for (int check = options.checks; check-- > 0;) {
     options.cancellation.throw_if_requested();
@@ -41,7 +38,7 @@ peers::Peer checked_peer(const std::string& name, const std::string& model_path,
 
 }  // namespace
 
-ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, const RaceOptions& options) {
+ModelTimes race_models(const std::vector<NamedPlan>& plans, const peers::PeerWork& work, const RaceOptions& options) {
   ModelTimes out;
   std::vector<std::unique_ptr<Inference>> models;
   for (const NamedPlan& plan : plans) {
@@ -52,7 +49,7 @@ ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& m
   for (const std::string& name : options.peers) {
     out.peers.push_back({name, {}, {}, {}});
     try {
-      started.push_back(checked_peer(name, model_path, options, models, out));
+      started.push_back(checked_peer(name, work, options, models, out));
       out.peers.back().version = started.back()->version();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::Cancelled) throw;

@@ -40,9 +40,9 @@ struct RaceOptions {
   CancellationToken cancellation;
 };
 
-/// Runs the plans, and the peers on the model file, with equal threads on the same cores and the machine to
-/// themselves. Throws Error{Cancelled}, and what `Inference` throws.
-ModelTimes race_models(const std::vector<NamedPlan>& plans, const std::string& model_path, const RaceOptions& options);
+/// Runs the plans, and the peers on the model (see `peer_work`), with equal threads on the same cores and the machine
+/// to themselves. Throws Error{Cancelled}, and what `Inference` throws.
+ModelTimes race_models(const std::vector<NamedPlan>& plans, const peers::PeerWork& work, const RaceOptions& options);
 
 /// Kernels that win alone can lose together: they meet other caches, and other neighbours. Whether `tuned` takes longer
 /// than `untuned`, sides of one race, by more than chance and a busy machine explain: in the best sample of each, and

@@ -27,6 +27,12 @@ void declare_work(CLI::App& command, ModelOptions& options, bool spec_allowed) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->delimiter('\0');
+  command
+      .add_option("--constant", options.constants,
+                  "Contents of a model input that never change, such as a shape: NAME=FILE.npy (repeat for more)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->delimiter('\0');
   command.add_option("--threads", options.threads, "Threads that the code runs on")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -65,6 +71,9 @@ void check_work(const ModelOptions& options) {
   }
   if (!options.spec.empty() && !options.shapes.empty()) {
     throw Error(ErrorCode::InvalidArgument, "--shape is for models", "--shape", "an operator's sizes are in its SPEC");
+  }
+  if (!options.spec.empty() && !options.constants.empty()) {
+    throw Error(ErrorCode::InvalidArgument, "--constant is for models", "--constant", "an operator has no such inputs");
   }
 }
 

@@ -57,6 +57,9 @@ void check_options(const RunOptions& o) {
   if (!o.check.empty() && o.check != "onnxruntime")
     throw Error(ErrorCode::InvalidArgument, "there is no check against '" + o.check + "'", "--check",
                 "use onnxruntime");
+  if (!o.work.constants.empty() && is_bundle(o))
+    throw Error(ErrorCode::InvalidArgument, "a bundle's constants are in it already", "--constant",
+                "give them to temper build");
   if (!o.check.empty() && is_bundle(o))
     throw Error(ErrorCode::InvalidArgument, "a bundle holds no ONNX model to check against", "--check",
                 "run the .onnx file");
@@ -179,7 +182,7 @@ nlohmann::json run_model(Session& s, const RunOptions& o) {
     if (!records.note().empty()) s.progress(records.note());
     Kernels kernels(o, records);
     plan = std::make_shared<const runtime::Plan>(kernels.build(program));
-    if (!o.check.empty()) checker.emplace(o.work.model, o.work.threads);
+    if (!o.check.empty()) checker.emplace(peer_work(o.work), o.work.threads);
     if (o.every_step) {
       std::vector<graph::StepOutput> steps = graph::expose_steps(program);
       runtime::Plan exposed = kernels.build(program);

@@ -108,7 +108,7 @@ nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& prog
     plans.push_back({name, std::make_shared<const runtime::Plan>(std::move(built.plan))});
   }
   const ModelTimes times =
-      race_models(plans, o.work.model,
+      race_models(plans, peer_work(o.work),
                   {.threads = o.work.threads,
                    .peers = o.no_peer ? std::vector<std::string>{} : std::vector<std::string>{"onnxruntime"},
                    .seed = o.seed,

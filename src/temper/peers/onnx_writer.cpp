@@ -170,6 +170,14 @@ std::string write_onnx(const OnnxGraph& graph) {
   return model.bytes();
 }
 
+std::string with_initializers(const std::string& model, const std::vector<Tensor>& tensors) {
+  Wire body;
+  for (const Tensor& tensor : tensors) body.message(graph_proto::kInitializer, tensor_wire(tensor));
+  Wire addition;
+  addition.message(model_proto::kGraph, body);
+  return model + addition.bytes();
+}
+
 std::string with_outputs(const std::string& model, const std::vector<std::string>& names) {
   Wire body;
   for (const std::string& name : names) {

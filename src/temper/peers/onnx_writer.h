@@ -43,4 +43,7 @@ std::string write_onnx(const OnnxGraph& graph);
 /// graph. Types and shapes are left to inference. For looking at what is inside a model.
 std::string with_outputs(const std::string& model, const std::vector<std::string>& names);
 
+/// `model`'s bytes with contents for the inputs of these names, which then need not be given.
+std::string with_initializers(const std::string& model, const std::vector<Tensor>& tensors);
+
 }  // namespace temper::peers
