@@ -2,6 +2,7 @@
 #   make            build build/release/bin/temper
 #   make tune       tune a real model on this machine and compare it with ONNX Runtime
 #   make test       build and run all tests
+#   make conformance  run the ONNX backend suite: what passes, what is refused at import and why
 #   make bench      compare with other libraries, suite `native`
 #   make check      format, lint, layer law, sanitizers, examples (`check-full`: all tests under the sanitizers)
 #   make format     format every source file
@@ -11,7 +12,7 @@ PREFIX ?= /usr/local
 BUDGET ?= 5m
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup tune test bench check check-full format install clean
+.PHONY: build setup tune test conformance bench check check-full format install clean
 
 build: setup
 	@scripts/build.sh
@@ -24,6 +25,9 @@ tune: build
 
 test: setup
 	@scripts/test.sh
+
+conformance: setup
+	@scripts/conformance.sh
 
 bench: build
 	@scripts/bench.sh

@@ -5,7 +5,7 @@ find_path(RAPIDCHECK_INCLUDE_DIR rapidcheck.h REQUIRED)
 find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
 include(GoogleTest)
 
-set(TEMPER_WHOLE_TOOL_TESTS e2e)
+set(TEMPER_WHOLE_TOOL_TESTS conformance e2e)
 # Folders that are no room but need only one.
 set(TEMPER_TESTS_OF_errors schedule)
 set(TEMPER_TESTS_OF_fuzz codegen)

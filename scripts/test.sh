@@ -7,6 +7,7 @@ configure release
 build release
 "$scripts/fetch_peers.sh"
 "$scripts/fetch_model.sh"
+"$scripts/conformance.sh" --fetch
 say "run the tests"
 cd "$TEMPER_ROOT"
 ctest --test-dir build/release --output-on-failure --no-tests=error --parallel "$TEMPER_JOBS" "$@" 2>&1 |
