@@ -185,9 +185,11 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   const std::int64_t nv = knobs.choice("vectors", range_up_to((extent(plan.vector_axis) + 3) / 4, 8), 2);
   const std::int64_t rows = knobs.choice("rows", range_up_to(extent(plan.row_axis), 28), 6);
   std::vector<std::int64_t> seconds{1};
-  if (plan.second_axis >= 0) seconds = up_to(extent(plan.second_axis), {1, 2, 3, 4});
+  if (plan.second_axis >= 0) seconds = up_to(extent(plan.second_axis), {1, 2, 3, 4, 6, 8});
   const std::int64_t second = knobs.choice("second", seconds, 1);
-  const std::int64_t unroll = knobs.choice("unroll", up_to(inner, {1, 2, 4, 8}), 1);
+  std::vector<std::int64_t> unrolls = up_to(inner, {1, 2, 4, 8});
+  if (inner < 8 && unrolls.back() != inner) unrolls.push_back(inner);  // few channels are unrolled whole
+  const std::int64_t unroll = knobs.choice("unroll", unrolls, 1);
   const std::int64_t kw_mode = knobs.choice("kw",
                                             !has_kw          ? std::vector<std::int64_t>{0}
                                             : kw_conditioned ? std::vector<std::int64_t>{1, 2}
@@ -195,7 +197,10 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
                                             1);
   const std::int64_t kh_unroll = knobs.choice(
       "kh", outer_window > 1 && outer_window <= 9 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 0);
-  const std::int64_t order = knobs.choice("order", {0, 1, 2}, 0);
+  // Who is outermost: vectors, or rows of either kind; with two kinds of rows their order is open too.
+  const bool two_rows = plan.second_axis >= 0 && plan.row_axis >= 0;
+  const std::int64_t order = knobs.choice(
+      "order", two_rows ? std::vector<std::int64_t>{0, 1, 2, 3, 4} : std::vector<std::int64_t>{0, 1, 2}, 0);
   const std::int64_t balance = knobs.choice(
       "tail", extent(plan.row_axis) > 1 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 1);
   std::vector<std::int64_t> blocks{0};
@@ -380,10 +385,20 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
       append(outer, row_parallel);
       outer.push_back(vector_parts[0]);
       break;
-    default:
+    case 2:
       append(outer, second_outer);
       outer.push_back(vector_parts[0]);
       append(outer, row_parallel);
+      break;
+    case 3:
+      append(outer, row_parallel);
+      append(outer, second_outer);
+      outer.push_back(vector_parts[0]);
+      break;
+    default:
+      outer.push_back(vector_parts[0]);
+      append(outer, row_parallel);
+      append(outer, second_outer);
       break;
   }
   std::vector<Loop> all = outer;
