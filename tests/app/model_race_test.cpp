@@ -43,10 +43,10 @@ TEST(ModelRace, AStopEndsIt) {
   const auto plan = std::make_shared<const runtime::Plan>();
   RaceOptions options;
   options.rounds = 5;
-  EXPECT_EQ(race_models({{"a", plan}, {"b", plan}}, "", options).sides.size(), 2U);
+  EXPECT_EQ(race_models({{"a", plan}, {"b", plan}}, {}, options).sides.size(), 2U);
   options.cancellation.request();
   try {
-    race_models({{"a", plan}, {"b", plan}}, "", options);
+    race_models({{"a", plan}, {"b", plan}}, {}, options);
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::Cancelled);
