@@ -31,7 +31,7 @@ class BadModels : public Programs {
 };
 
 TEST_F(BadModels, MissingAndUnreadable) {
-  refused("none.onnx", {"none.onnx", "hint:"}, 1);
+  refused("none.onnx", {"none.onnx", "hint:"}, 2);
   fs::create_directory(file("folder.onnx"));
   expect_error_with({"run", "folder.onnx"}, 2, {"the model is not a regular file", "at: folder.onnx"});
 }
