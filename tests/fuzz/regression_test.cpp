@@ -284,8 +284,7 @@ TEST(Regression, ShortStridesAreLoadedInRuns) {
     const std::string e = std::to_string(stride), place = "x * " + e + " + k - " + std::to_string(pad);
     return "placeholder X[i: 3, w: " + std::to_string(size) + "]: f32\nstage Y[i: 3, x: " + std::to_string(out) +
            "]: f32\n  reducer sum associative commutative identity 0.0 combine #0 + #1\n  over [k: 3]\n  where " +
-           place + " >= 0, " + place + " < " + std::to_string(size) + "\n  body X[i, " + place +
-           "]\noutput Y\n";
+           place + " >= 0, " + place + " < " + std::to_string(size) + "\n  body X[i, " + place + "]\noutput Y\n";
   };
   for (const int stride : {2, 3, 4, 5}) {
     for (const int out : {16, 21, 37}) {

@@ -21,7 +21,8 @@ struct NpyArray {
 /// Error{Unsupported} for column-major or big-endian arrays and for element types that Temper does not have.
 NpyArray read_npy(const std::filesystem::path& path);
 
-/// The file appears whole or not at all. Throws what `OutputFile` throws. Requires `data` to hold exactly the elements of `shape`.
+/// The file appears whole or not at all. Throws what `OutputFile` throws. Requires `data` to hold exactly the elements
+/// of `shape`.
 void write_npy(const std::filesystem::path& path, temper_dtype dtype, std::span<const std::int64_t> shape,
                std::span<const std::byte> data);
 
