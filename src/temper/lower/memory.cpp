@@ -316,7 +316,7 @@ void Lowering::node(const nest::Prefetch& prefetch) {
     Affine base = flat_offset(prefetch.storage, index);
     const std::int64_t displacement = std::exchange(base.constant, 0);
     auto found = std::find_if(places.begin(), places.end(), [&](const auto& place) { return place.first == base; });
-    if (found == places.end()) found = places.insert(places.end(), {std::move(base), {}});
+    if (found == places.end()) found = places.insert(places.end(), {base, {}});
     found->second.insert(displacement);
   }
   for (std::size_t c = 0; c < stage.dtypes.size(); ++c) {

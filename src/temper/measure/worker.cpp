@@ -98,12 +98,12 @@ std::string Worker::last_words() const {
 
 std::filesystem::path find_program(const std::string& name) {
   namespace fs = std::filesystem;
-  const fs::path beside = executable_folder() / name;
+  fs::path beside = executable_folder() / name;
   if (access(beside.c_str(), X_OK) == 0) return beside;
   const char* folders = std::getenv("PATH");
   std::istringstream list(folders != nullptr ? folders : "");
   for (std::string folder; std::getline(list, folder, ':');) {
-    const fs::path path = fs::path(folder) / name;
+    fs::path path = fs::path(folder) / name;
     std::error_code ignored;
     if (!folder.empty() && access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path, ignored)) return path;
   }

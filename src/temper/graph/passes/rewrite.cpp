@@ -39,7 +39,7 @@ void cast_like(Graph& graph, Node& node, std::vector<Node>&) {
 /// Parts without elements add nothing.
 void concat(Graph& graph, Node& node, std::vector<Node>&) {
   const auto is_empty = [&](ValueId id) {
-    return id != kAbsent && graph.sizes(id).size() > 0 && element_count(graph.sizes(id)) == 0;
+    return id != kAbsent && !graph.sizes(id).empty() && element_count(graph.sizes(id)) == 0;
   };
   if (std::all_of(node.inputs.begin(), node.inputs.end(), is_empty)) return;
   std::erase_if(node.inputs, is_empty);
