@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kGemm = "matmul(m=512,n=512,k=512)";
 constexpr const char* kOddGemm = "matmul(m=127,n=509,k=1021)";
 constexpr const char* kConv = "conv2d(ic=64,h=56,w=56,oc=64,kh=3,kw=3,pad=1,layout=nhwc)";
-constexpr const char* kBlockedConv = "conv2d(ic=512,h=7,w=7,oc=512,kh=3,kw=3,pad=1,layout=nhwc)";
+constexpr const char* kSmallConv = "conv2d(ic=512,h=7,w=7,oc=512,kh=3,kw=3,pad=1,layout=nhwc)";
 constexpr const char* kDepthwise = "conv2d(ic=32,h=112,w=112,oc=32,kh=3,kw=3,pad=1,groups=32,layout=nhwc)";
 
 double cpu_seconds() {
@@ -57,7 +57,7 @@ void materialise_and_verify(benchmark::State& state, const char* spec) {
 BENCHMARK_CAPTURE(materialise_and_verify, gemm_512, kGemm);
 BENCHMARK_CAPTURE(materialise_and_verify, gemm_prime, kOddGemm);
 BENCHMARK_CAPTURE(materialise_and_verify, conv_56, kConv);
-BENCHMARK_CAPTURE(materialise_and_verify, conv_7, kBlockedConv);
+BENCHMARK_CAPTURE(materialise_and_verify, conv_7, kSmallConv);
 BENCHMARK_CAPTURE(materialise_and_verify, depthwise_112, kDepthwise);
 
 void compile(benchmark::State& state, const char* spec) {
@@ -69,7 +69,7 @@ void compile(benchmark::State& state, const char* spec) {
 BENCHMARK_CAPTURE(compile, gemm_512, kGemm)->Iterations(200)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(compile, gemm_prime, kOddGemm)->Iterations(200)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(compile, conv_56, kConv)->Iterations(200)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(compile, conv_7, kBlockedConv)->Iterations(200)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, conv_7, kSmallConv)->Iterations(200)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(compile, depthwise_112, kDepthwise)->Iterations(200)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -48,15 +48,15 @@ PYTHON
 say "compare, suite $suite, $threads thread(s), at most $trials trials each"
 "$temper" bench --suite "$suite" --threads "$threads" --db "$database" --peer onednn,openblas,onnxruntime
 
-say "replay: every kernel of the table is rebuilt, byte for byte, by a program that knows no operator and no template"
-build/venv/bin/python3 - "$temper" "$suite" "$threads" "$database" <<'PYTHON'
+say "replay: the best kernel of every task in $database is rebuilt, byte for byte, by a program that knows no operator and no template"
+build/venv/bin/python3 - "$temper" "$database" <<'PYTHON'
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-temper, suite, threads, database = sys.argv[1:]
+temper, database = sys.argv[1:]
 
 
 def ask(*words):
@@ -64,16 +64,16 @@ def ask(*words):
 
 
 failed = []
-workloads = ask("bench", "--suite", suite, "--rounds", "5", "--threads", threads, "--db", database)["workloads"]
-for workload in workloads:
-    explained = ask("explain", "--op", workload["spec"], "--threads", threads, "--db", database)
+tasks = [task["task"] for task in ask("db", "list", "--db", database)["tasks"]]
+for task in tasks:
+    explained = ask("explain", "--op", task, "--db", database)
     with tempfile.TemporaryDirectory() as folder:
         trace = pathlib.Path(folder, "kernel.trace")
         trace.write_text(explained["trace"])
         replay = pathlib.Path(temper).with_name("temper-replay")
         rebuilt = subprocess.run([replay, trace], stdout=subprocess.PIPE, text=True, check=True).stdout
     if rebuilt.split()[0] != explained["artifact_hash"]:
-        failed.append(workload["name"])
-print(f"{len(workloads) - len(failed)} of {len(workloads)} are equal" + (": not " + ", ".join(failed) if failed else ""))
+        failed.append(task)
+print(f"{len(tasks) - len(failed)} of {len(tasks)} are equal" + (": not " + ", ".join(failed) if failed else ""))
 sys.exit(1 if failed else 0)
 PYTHON

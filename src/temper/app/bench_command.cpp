@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "temper/app/bench_op.h"
+#include "temper/app/difference.h"
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
 #include "temper/app/session.h"
@@ -35,11 +36,6 @@ nlohmann::json peer_json(const PeerTime& p) {
           {"min_seconds", p.times.min_seconds},
           {"median_seconds", p.times.median_seconds},
           {"ratio", p.ratio}};
-}
-
-/// JSON has no infinity.
-nlohmann::json number_json(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json("infinity");
 }
 
 nlohmann::json bench_model(Session& s, const BenchCommand& o) {
@@ -79,7 +75,7 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
           {"temper", {{"min_seconds", times.sides[0].min_seconds}, {"median_seconds", times.sides[0].median_seconds}}},
           {"peers", peers},
           {"best_ratio", best},
-          {"max_error", with_peer ? number_json(times.max_error[0]) : nlohmann::json(nullptr)}};
+          {"max_error", with_peer ? error_json(times.max_error[0]) : nlohmann::json(nullptr)}};
 }
 
 nlohmann::json workload_json(const std::string& name, const std::string& spec, const tune::Task& task,
@@ -96,7 +92,7 @@ nlohmann::json workload_json(const std::string& name, const std::string& spec, c
           {"temper", {{"min_seconds", times.temper.min_seconds}, {"median_seconds", times.temper.median_seconds}}},
           {"peers", peers},
           {"best_ratio", times.best_ratio},
-          {"max_error", number_json(times.max_error)},
+          {"max_error", error_json(times.max_error)},
           {"notes", times.notes}};
 }
 

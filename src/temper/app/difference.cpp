@@ -96,4 +96,8 @@ Difference compare(std::span<const std::byte> actual, temper_dtype dtype, const 
   return result;
 }
 
+nlohmann::json error_json(double error) {
+  return std::isfinite(error) ? nlohmann::json(error) : nlohmann::json("infinity");
+}
+
 }  // namespace temper::app

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
@@ -27,5 +28,8 @@ struct Difference {
 /// reference's own. Throws Error{Internal} when types or sizes do not fit.
 Difference compare(std::span<const std::byte> actual, temper_dtype dtype, const std::vector<std::int64_t>& sizes,
                    const std::vector<int>& order, const peers::Tensor& reference);
+
+/// An error as JSON, which has no infinity.
+nlohmann::json error_json(double error);
 
 }  // namespace temper::app

@@ -35,11 +35,6 @@ const peers::Tensor* find(const std::vector<peers::Tensor>& tensors, const std::
 
 std::string shape_text(const std::vector<std::int64_t>& shape) { return nlohmann::json(shape).dump(); }
 
-/// JSON has no infinity.
-nlohmann::json number(double error) {
-  return std::isfinite(error) ? nlohmann::json(error) : nlohmann::json("infinity");
-}
-
 }  // namespace
 
 double ModelCheck::largest_output_error() const {
@@ -152,25 +147,25 @@ nlohmann::json to_json(const ModelCheck& check) {
   nlohmann::json outputs = nlohmann::json::array();
   for (const OutputCheck& output : check.outputs) {
     outputs.push_back({{"name", output.name},
-                       {"max_error", number(output.difference.error)},
+                       {"max_error", error_json(output.difference.error)},
                        {"largest_at", output.difference.largest_at},
                        {"reference_largest_at", output.difference.reference_largest_at}});
   }
   nlohmann::json out{{"peer", "onnxruntime"},    {"version", check.version},
-                     {"samples", check.samples}, {"max_error", number(check.largest_output_error())},
+                     {"samples", check.samples}, {"max_error", error_json(check.largest_output_error())},
                      {"equal", check.equal()},   {"outputs", std::move(outputs)}};
   if (check.steps.empty()) return out;
   nlohmann::json steps = nlohmann::json::array();
   for (const StepCheck& step : check.steps) {
     nlohmann::json entry{{"step", step.step}, {"task", step.task}, {"shape", step.shape}};
     entry["value"] = step.value.empty() ? nlohmann::json(nullptr) : nlohmann::json(step.value);
-    entry["max_error"] = step.value.empty() ? nlohmann::json(nullptr) : number(step.error);
+    entry["max_error"] = step.value.empty() ? nlohmann::json(nullptr) : error_json(step.error);
     steps.push_back(std::move(entry));
   }
   out["steps"] = std::move(steps);
   out["compared_steps"] = check.compared_steps();
   const StepCheck* worst = check.worst_step();
-  out["max_step_error"] = worst == nullptr ? nlohmann::json(nullptr) : number(worst->error);
+  out["max_step_error"] = worst == nullptr ? nlohmann::json(nullptr) : error_json(worst->error);
   return out;
 }
 

@@ -82,6 +82,11 @@ ValueId Graph::add_constant(std::string constant_name, ops::TensorValue data) {
   return id;
 }
 
+ValueId Graph::add_integers(std::string constant_name, const std::vector<std::int64_t>& integers) {
+  const ops::TensorType type{ir::DType::I64, {static_cast<std::int64_t>(integers.size())}};
+  return add_constant(std::move(constant_name), ops::TensorValue::from_integers(type, integers));
+}
+
 bool Graph::has_known_shape(ValueId id) const {
   const auto& shape = value(id).shape;
   return shape && std::all_of(shape->begin(), shape->end(), [](const Dimension& d) { return d.size.has_value(); });

@@ -75,6 +75,8 @@ struct Graph {
   /// Adds a value; a name that is taken gets a suffix.
   ValueId add_value(Value value);
   ValueId add_constant(std::string name, ops::TensorValue data);
+  /// A constant of rank 1 and type int64: a shape, axes, places.
+  ValueId add_integers(std::string name, const std::vector<std::int64_t>& values);
   /// Sizes of a value of known shape. Throws Error{Unsupported} that names the value when a dimension is unknown.
   Sizes sizes(ValueId id) const;
   bool has_known_shape(ValueId id) const;

@@ -6,18 +6,12 @@
 
 #include "temper/lower/lowering.h"
 #include "temper/support/error.h"
+#include "temper/target/cpu.h"
 
 namespace temper::lower {
 
 using analysis::Term;
 using analysis::VarKind;
-
-namespace {
-
-/// Up to this distance between elements, loading all that lies between costs less than a gather.
-constexpr std::int64_t kShortStride = 4;
-
-}  // namespace
 
 Affine Lowering::fold(const Affine& form) {
   Affine out(form.constant);
@@ -147,7 +141,7 @@ Value Lowering::load(int storage, int component, const std::vector<Affine>& inde
     out = load_run(storage, buffer, {scalar, 1}, component, rest, kNoValue, mask.uniform);
   } else if (regular && step == 1) {
     out = load_run(storage, buffer, {scalar, lanes_.width}, component, rest, lanes, mask.uniform);
-  } else if (regular && step > 1 && step <= kShortStride) {
+  } else if (regular && step > 1 && step <= target::kShortStride) {
     out = load_strided(storage, buffer, {scalar, lanes_.width}, component, rest, step, lanes, mask.uniform);
   } else {
     Value active = lanes;

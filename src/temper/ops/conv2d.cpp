@@ -64,11 +64,8 @@ Tensor conv2d(const Conv2dShape& s, const Tensor& in, const Tensor& weight, cons
         const Expr within = group_ic == 1 ? Expr(0) : Expr(ic);
         const Expr channel = s.groups == 1 ? within : ir::floor_div(oc, group_oc) * group_ic + within;
         const Expr term = in.at(layout.arrange<Expr>(n, channel, iy, ix)) * weight(oc, within, kh, kw);
-        ir::Definition definition =
-            ir::sum(term, group_ic == 1 ? std::vector<Axis>{kh, kw} : std::vector<Axis>{ic, kh, kw});
-        for (const Expr& condition : s.y.conditions(iy)) definition = std::move(definition).where(condition);
-        for (const Expr& condition : s.x.conditions(ix)) definition = std::move(definition).where(condition);
-        return definition;
+        return inside(ir::sum(term, group_ic == 1 ? std::vector<Axis>{kh, kw} : std::vector<Axis>{ic, kh, kw}),
+                      {s.y, s.x}, {iy, ix});
       },
       layout.arrange<std::string>("n", "oc", "y", "x"));
 }
@@ -80,13 +77,8 @@ Tensor conv2d_blocked(const Conv2dShape& s, const Tensor& in, const Tensor& weig
   return ir::define(name, {s.n, s.oc / block, s.y.output, s.x.output, block},
                     [&](Axis n, Axis ocb, Axis y, Axis x, Axis oci) {
                       const Expr iy = s.y.position(y, kh), ix = s.x.position(x, kw);
-                      ir::Definition definition =
-                          ir::sum(in(n, icb, iy, ix, ici) * weight(ocb, icb, kh, kw, ici, oci), {icb, ici, kh, kw});
-                      for (const Expr& condition : s.y.conditions(iy))
-                        definition = std::move(definition).where(condition);
-                      for (const Expr& condition : s.x.conditions(ix))
-                        definition = std::move(definition).where(condition);
-                      return definition;
+                      const Expr term = in(n, icb, iy, ix, ici) * weight(ocb, icb, kh, kw, ici, oci);
+                      return inside(ir::sum(term, {icb, ici, kh, kw}), {s.y, s.x}, {iy, ix});
                     },
                     {"n", "ocb", "y", "x", "oci"});
 }
@@ -95,7 +87,6 @@ namespace {
 
 /// Any number of spatial axes, channels first.
 Tensor conv_nd(const Node& node, const std::vector<WindowAxis>& window, std::int64_t groups, const std::string& name) {
-  constexpr const char* kTapNames[] = {"kd", "kh", "kw"};
   const Tensor &in = node.input(0), &weight = node.input(1);
   const std::vector<std::int64_t> shape = in.shape(), weights = weight.shape();
   const SpatialLayout layout(Layout::Nchw, shape.size());
@@ -106,21 +97,14 @@ Tensor conv_nd(const Node& node, const std::vector<WindowAxis>& window, std::int
       name, extents(layout.arrange(shape[0], weights[0], sizes)),
       [&](std::span<const Axis> axes) {
         const Axis ic = ir::reduce("ic", group_ic);
+        const auto [taps, places] = window_taps(window, axes.subspan(layout.first));
         std::vector<Axis> reduced{ic};
-        std::vector<Expr> places, weight_index{Expr(axes[1]), Expr(ic)};
-        for (std::size_t i = 0; i < window.size(); ++i) {
-          reduced.push_back(ir::reduce(kTapNames[3 - window.size() + i], window[i].kernel));
-          places.push_back(window[i].position(axes[2 + i], reduced.back()));
-          weight_index.emplace_back(reduced.back());
-        }
+        reduced.insert(reduced.end(), taps.begin(), taps.end());
+        std::vector<Expr> weight_index{Expr(axes[1]), Expr(ic)};
+        weight_index.insert(weight_index.end(), taps.begin(), taps.end());
         const Expr channel = groups == 1 ? Expr(ic) : ir::floor_div(axes[1], group_oc) * group_ic + ic;
-        ir::Definition definition =
-            ir::sum(in.at(layout.arrange<Expr>(axes[0], channel, places)) * weight.at(weight_index), reduced);
-        for (std::size_t i = 0; i < window.size(); ++i) {
-          for (const Expr& condition : window[i].conditions(places[i]))
-            definition = std::move(definition).where(condition);
-        }
-        return definition;
+        const Expr term = in.at(layout.arrange<Expr>(axes[0], channel, places)) * weight.at(weight_index);
+        return inside(ir::sum(term, reduced), window, places);
       },
       layout.names("oc"));
 }

@@ -76,7 +76,6 @@ std::vector<Tensor> build_conv_transpose(const Node& node) {
   const Tensor sum = ir::compute(
       biased ? node.name + "_conv" : node.name, extents(layout.arrange(shape[0], filters, sizes)),
       [&](std::span<const Axis> axes) {
-        constexpr const char* kTapNames[] = {"kd", "kh", "kw"};
         const Axis& oc = axes[layout.channel];
         const Axis ic = ir::reduce("ic", group_ic);
         const Expr from = groups == 1 ? Expr(ic) : ir::floor_div(oc, group_oc) * group_ic + ic;
@@ -85,7 +84,7 @@ std::vector<Tensor> build_conv_transpose(const Node& node) {
         std::vector<Expr> weight_index{from, groups == 1 ? Expr(oc) : ir::mod(oc, Expr(group_oc))};
         for (std::size_t i = 0; i < window.size(); ++i) {
           const WindowAxis& axis = window[i];
-          reduced.push_back(ir::reduce(kTapNames[3 - window.size() + i], axis.kernel));
+          reduced.push_back(tap_axis(window, i));
           weight_index.emplace_back(reduced.back());
           Expr place = axes[layout.first + i] + axis.pad_begin - reduced.back() * axis.dilation;
           if (axis.stride > 1) {

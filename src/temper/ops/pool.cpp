@@ -14,8 +14,6 @@ using ir::Tensor;
 
 namespace {
 
-constexpr const char* kTapNames[] = {"kd", "kh", "kw"};
-
 using Reduce = Definition (*)(Expr, std::vector<Axis>);
 
 /// A reduction of an element at some taps, which read the input at `places`.
@@ -37,19 +35,9 @@ Tensor pool(const Node& node, const std::vector<WindowAxis>& window, const std::
   return ir::compute(
       name, extents(layout.arrange(shape[0], shape[layout.channel], sizes)),
       [&](std::span<const Axis> axes) {
-        std::vector<Axis> taps;
-        std::vector<Expr> places;
-        for (std::size_t i = 0; i < window.size(); ++i) {
-          taps.push_back(ir::reduce(kTapNames[3 - window.size() + i], window[i].kernel));
-          places.push_back(window[i].position(axes[layout.first + i], taps.back()));
-        }
-        Definition definition =
-            reduce(in.at(layout.arrange<Expr>(axes[0], axes[layout.channel], places)), taps, places);
-        for (std::size_t i = 0; i < window.size(); ++i) {
-          for (const Expr& condition : window[i].conditions(places[i]))
-            definition = std::move(definition).where(condition);
-        }
-        return definition;
+        const auto [taps, places] = window_taps(window, axes.subspan(layout.first, layout.spatial()));
+        const Expr element = in.at(layout.arrange<Expr>(axes[0], axes[layout.channel], places));
+        return inside(reduce(element, taps, places), window, places);
       },
       layout.names("c"));
 }

@@ -1,6 +1,8 @@
 #include "temper/ops/window.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "temper/support/error.h"
 
@@ -17,6 +19,29 @@ void WindowAxis::set_output(bool ceil_mode) {
   const std::int64_t room = input + pad_begin + pad_end - span();
   output = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
   if (ceil_mode && (output - 1) * stride >= input + pad_begin) --output;
+}
+
+ir::Axis tap_axis(const std::vector<WindowAxis>& window, std::size_t i) {
+  constexpr const char* kNames[] = {"kd", "kh", "kw"};
+  return ir::reduce(kNames[std::size(kNames) - window.size() + i], window[i].kernel);
+}
+
+WindowTaps window_taps(const std::vector<WindowAxis>& window, std::span<const ir::Axis> out) {
+  WindowTaps taps;
+  for (std::size_t i = 0; i < window.size(); ++i) {
+    taps.axes.push_back(tap_axis(window, i));
+    taps.places.push_back(window[i].position(out[i], taps.axes.back()));
+  }
+  return taps;
+}
+
+ir::Definition inside(ir::Definition definition, const std::vector<WindowAxis>& window,
+                      const std::vector<ir::Expr>& places) {
+  for (std::size_t i = 0; i < window.size(); ++i) {
+    for (const ir::Expr& condition : window[i].conditions(places[i]))
+      definition = std::move(definition).where(condition);
+  }
+  return definition;
 }
 
 std::vector<std::int64_t> integers_per_axis(const Node& node, std::string_view name, std::size_t count,

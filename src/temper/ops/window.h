@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,20 @@ struct WindowAxis {
 /// 1 to 3 of them, Error{InvalidModel} for sizes that do not fit.
 std::vector<WindowAxis> window_axes(const Node& node, const std::vector<std::int64_t>& input_shape,
                                     std::optional<std::vector<std::int64_t>> kernel = std::nullopt);
+
+/// A window at one output position: reduce axes over its taps (the last ones of kd, kh, kw), and the input positions
+/// that they name.
+struct WindowTaps {
+  std::vector<ir::Axis> axes;
+  std::vector<ir::Expr> places;
+};
+/// `out`: the output's spatial axes.
+WindowTaps window_taps(const std::vector<WindowAxis>& window, std::span<const ir::Axis> out);
+/// The reduce axis over the taps of spatial axis `i`.
+ir::Axis tap_axis(const std::vector<WindowAxis>& window, std::size_t i);
+/// `definition` over the taps whose places are inside the input.
+ir::Definition inside(ir::Definition definition, const std::vector<WindowAxis>& window,
+                      const std::vector<ir::Expr>& places);
 
 /// Reads an attribute of `count` integers, each `if_absent` when it is not there. Throws Error{InvalidModel} for
 /// another number of them.

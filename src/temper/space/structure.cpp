@@ -5,6 +5,7 @@
 
 #include "temper/analysis/affine.h"
 #include "temper/ir/visit.h"
+#include "temper/target/cpu.h"
 
 namespace temper::space {
 
@@ -198,7 +199,7 @@ std::optional<SingleReduction> single_reduction(const ir::Compute& compute) {
         if (index && i + 1 == load->args.size()) {
           for (std::size_t a = 0; a < axes; ++a) {
             const std::int64_t step = forms.var(a) >= 0 ? index->coefficient(forms.var(a)) : 0;
-            if (step >= 1 && step <= kNear) {
+            if (step >= 1 && step <= target::kShortStride) {
               bool only_here = true;
               for (std::size_t j = 0; j + 1 < load->args.size(); ++j) {
                 const std::optional<Affine> other = forms.form(load->args[j]);

@@ -10,9 +10,6 @@
 
 namespace temper::space {
 
-/// Elements this far apart are loaded as vectors and shuffled, see `lower`.
-inline constexpr std::int64_t kNear = 4;
-
 /// How one operand of the reduction depends on one axis.
 enum class Dependence : std::uint8_t {
   None,
@@ -27,7 +24,8 @@ struct Operand {
   std::vector<Dependence> axes;       ///< per axis of the reduction: spatial, then reduce
   std::vector<std::int64_t> divisor;  ///< per axis: of Blocked
   int unit_stride_axis = -1;          ///< axis with coefficient 1 in the last index, and in no other
-  int near_axis = -1;       ///< spatial axis with a coefficient of 1 to 4 in the last index, and in no other index
+  int near_axis =
+      -1;  ///< spatial axis with a coefficient up to target::kShortStride in the last index, and in no other index
   std::vector<int> direct;  ///< per index: the axis that it is; -1 when it is something else
 };
 

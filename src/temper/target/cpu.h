@@ -10,6 +10,10 @@
 
 namespace temper::target {
 
+/// Vectors of elements up to this far apart are loaded with all that lies between, and shuffled: that costs less than a
+/// gather.
+inline constexpr std::int64_t kShortStride = 4;
+
 struct Target {
   std::string vendor;             ///< as the processor says it: "AuthenticAMD", "GenuineIntel"
   std::string model_name;         ///< for people

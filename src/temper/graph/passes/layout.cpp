@@ -108,9 +108,7 @@ class LayoutPass {
 
   void add_reshape(ValueId id, ValueId result, const std::string& name) {
     const Sizes sizes = graph_.sizes(result);
-    const ValueId shape = graph_.add_constant(
-        name + ".shape",
-        ops::TensorValue::from_integers({ir::DType::I64, {static_cast<std::int64_t>(sizes.size())}}, sizes));
+    const ValueId shape = graph_.add_integers(name + ".shape", sizes);
     graph_.nodes.push_back(Node{"Reshape", 14, name, {id, shape}, {result}, {}, Layout::Nchw});
   }
 
@@ -214,9 +212,7 @@ class LayoutPass {
                              std::binary_search(axes.begin(), axes.end(), 3);
     if (!keeps_order) return false;
     if (as_input) {
-      node.inputs[1] = graph_.add_constant(
-          node.name + ".axes",
-          ops::TensorValue::from_integers({ir::DType::I64, {static_cast<std::int64_t>(axes.size())}}, axes));
+      node.inputs[1] = graph_.add_integers(node.name + ".axes", axes);
     } else {
       node.attributes.set("axes", axes);
     }
@@ -234,11 +230,6 @@ class LayoutPass {
     return value.data->integers();
   }
 
-  ValueId add_integers(const std::string& name, const std::vector<std::int64_t>& values) {
-    return graph_.add_constant(
-        name, ops::TensorValue::from_integers({ir::DType::I64, {static_cast<std::int64_t>(values.size())}}, values));
-  }
-
   bool follow_slice(Node& node) {
     if (node.op != "Slice" || node.opset < 10) return false;
     const auto starts = constant_integers(node, 1);
@@ -252,7 +243,7 @@ class LayoutPass {
     }
     for (std::int64_t& axis : axes) axis = nhwc_axis(axis);
     node.inputs.resize(std::max<std::size_t>(node.inputs.size(), 4), kAbsent);
-    node.inputs[3] = add_integers(node.name + ".axes", axes);
+    node.inputs[3] = graph_.add_integers(node.name + ".axes", axes);
     return true;
   }
 
@@ -277,7 +268,7 @@ class LayoutPass {
         const std::vector<std::int64_t> numbers = value.data->integers();
         std::vector<std::int64_t> order;
         for (const int axis : kToNhwc) order.push_back(numbers[static_cast<std::size_t>(axis)]);
-        changed.emplace_back(i, add_integers(name, order));
+        changed.emplace_back(i, graph_.add_integers(name, order));
       }
     }
     for (const auto& [input, id] : changed) node.inputs[input] = id;

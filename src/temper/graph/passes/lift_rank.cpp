@@ -81,10 +81,7 @@ class LiftRank {
   }
 
   void reshape(ValueId from, ValueId to, const std::string& name) {
-    const Sizes sizes = graph_.sizes(to);
-    const ValueId shape = graph_.add_constant(
-        name + ".shape",
-        ops::TensorValue::from_integers({ir::DType::I64, {static_cast<std::int64_t>(sizes.size())}}, sizes));
+    const ValueId shape = graph_.add_integers(name + ".shape", graph_.sizes(to));
     graph_.nodes.push_back(Node{"Reshape", 14, name, {from, shape}, {to}, {}});
   }
 

@@ -25,11 +25,6 @@ std::vector<std::int64_t> constant_integers(const Graph& graph, const Node& node
   return value.data->integers();
 }
 
-ValueId add_integers(Graph& graph, const std::string& name, const std::vector<std::int64_t>& values) {
-  return graph.add_constant(
-      name, ops::TensorValue::from_integers({ir::DType::I64, {static_cast<std::int64_t>(values.size())}}, values));
-}
-
 }  // namespace
 
 void rewrite_center_crop_pad(Graph& graph, Node& node, std::vector<Node>& before) {
@@ -52,18 +47,18 @@ void rewrite_center_crop_pad(Graph& graph, Node& node, std::vector<Node>& before
     pads_after.push_back(more - more / 2);
   }
   pads_before.insert(pads_before.end(), pads_after.begin(), pads_after.end());
-  const ValueId which = add_integers(graph, node.name + ".axes", axes);
+  const ValueId which = graph.add_integers(node.name + ".axes", axes);
   const ValueId cropped = graph.add_value(Value{node.name + ".cropped", graph.value(node.inputs[0]).dtype, {}, {}});
   before.push_back({"Slice",
                     18,
                     node.name + ".crop",
-                    {node.inputs[0], add_integers(graph, node.name + ".starts", starts),
-                     add_integers(graph, node.name + ".ends", ends), which},
+                    {node.inputs[0], graph.add_integers(node.name + ".starts", starts),
+                     graph.add_integers(node.name + ".ends", ends), which},
                     {cropped},
                     {}});
   node.op = "Pad";
   node.opset = 18;
-  node.inputs = {cropped, add_integers(graph, node.name + ".pads", pads_before), kAbsent, which};
+  node.inputs = {cropped, graph.add_integers(node.name + ".pads", pads_before), kAbsent, which};
   node.attributes = {};
 }
 
@@ -100,7 +95,7 @@ void rewrite_affine_grid(Graph& graph, Node& node, std::vector<Node>& before) {
   shape.push_back(static_cast<std::int64_t>(pixels));
   node.op = "Reshape";
   node.opset = 14;
-  node.inputs = {flat, add_integers(graph, node.name + ".shape", shape)};
+  node.inputs = {flat, graph.add_integers(node.name + ".shape", shape)};
   node.attributes = {};
 }
 

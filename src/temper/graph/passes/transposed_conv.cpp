@@ -74,11 +74,6 @@ ops::TensorValue class_weights(const ops::TensorValue& weights, const std::vecto
   return ops::TensorValue::from_numbers({weights.type.dtype, {s * s * oc, ic, y.taps, x.taps}}, out);
 }
 
-ValueId add_integers(Graph& graph, const std::string& name, const std::vector<std::int64_t>& values) {
-  return graph.add_constant(
-      name, ops::TensorValue::from_integers({ir::DType::I64, {static_cast<std::int64_t>(values.size())}}, values));
-}
-
 void lower(Graph& graph, const Node& node, std::vector<Node>& nodes) {
   const Sizes in = graph.sizes(node.inputs[0]);
   const ops::TensorValue weights = *graph.value(node.inputs[1]).data;
@@ -116,9 +111,9 @@ void lower(Graph& graph, const Node& node, std::vector<Node>& nodes) {
     nodes.push_back(std::move(shuffle));
   }
   if (whole) return;
-  const ValueId starts = add_integers(graph, node.name + ".starts", {y.start, x.start}),
-                ends = add_integers(graph, node.name + ".ends", {y.start + y.length, x.start + x.length}),
-                cut = add_integers(graph, node.name + ".axes", {2, 3});
+  const ValueId starts = graph.add_integers(node.name + ".starts", {y.start, x.start}),
+                ends = graph.add_integers(node.name + ".ends", {y.start + y.length, x.start + x.length}),
+                cut = graph.add_integers(node.name + ".axes", {2, 3});
   nodes.push_back(Node{
       "Slice", 13, node.name + ".cut", {shuffled, starts, ends, cut}, {out}, {}, node.layout, false, node.origins});
 }

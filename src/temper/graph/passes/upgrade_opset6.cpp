@@ -22,9 +22,7 @@ void align(Graph& graph, Node& node, std::int64_t axis, std::vector<Node>& befor
   if (axis < 0 || behind < 0) throw Error(ErrorCode::InvalidModel, "the operands do not fit at this axis", node.op);
   if (behind == 0) return;
   sizes.insert(sizes.end(), static_cast<std::size_t>(behind), 1);
-  const ValueId shape = graph.add_constant(
-      node.name + ".shape",
-      ops::TensorValue::from_integers({ir::DType::I64, {static_cast<std::int64_t>(sizes.size())}}, sizes));
+  const ValueId shape = graph.add_integers(node.name + ".shape", sizes);
   const ValueId aligned = graph.add_value(Value{node.name + ".aligned", graph.value(node.inputs[1]).dtype, {}, {}});
   before.push_back({"Reshape", 7, node.name + ".aligned", {node.inputs[1], shape}, {aligned}, {}});
   node.inputs[1] = aligned;
