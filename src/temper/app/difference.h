@@ -24,8 +24,9 @@ struct Difference {
   std::int64_t reference_largest_at = -1;  ///< the same of the reference
 };
 
-/// `actual` is a tensor of these sizes whose axis i is axis `order[i]` of the reference; an empty order is the
-/// reference's own. Throws Error{Internal} when types or sizes do not fit.
+/// `actual` is a tensor of these sizes whose axis i is axis `order[i]` of the reference, apart from axes of one
+/// element, which either may have more of; an empty order is the reference's own. Throws Error{Internal} when types or
+/// sizes do not fit.
 Difference compare(std::span<const std::byte> actual, temper_dtype dtype, const std::vector<std::int64_t>& sizes,
                    const std::vector<int>& order, const peers::Tensor& reference);
 

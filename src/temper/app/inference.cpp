@@ -9,8 +9,8 @@
 
 namespace temper::app {
 
-Inference::Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads)
-    : executor_(plan, {.threads = threads, .cpus = {}, .time_steps = false}) {
+Inference::Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads, bool time_steps)
+    : executor_(plan, {.threads = threads, .cpus = {}, .time_steps = time_steps}) {
   const auto memory_of = [&](std::int32_t number) {
     const runtime::PlanTensor& tensor = plan->tensors[static_cast<std::size_t>(number)];
     try {

@@ -16,7 +16,7 @@ namespace temper::app {
 class Inference {
  public:
   /// Throws as `runtime::Executor`, and Error{Io} that names the tensor when there is no memory for one.
-  Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads);
+  Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads, bool time_steps = false);
 
   const runtime::Plan& plan() const { return executor_.plan(); }
   /// Fills f32 and f64 inputs with numbers from [0, 1), integers with zeros; the same for the same seed.
@@ -24,6 +24,8 @@ class Inference {
   /// Throws Error{InvalidArgument} for an unknown name or a wrong size.
   void set_input(const std::string& name, std::span<const std::byte> bytes);
   void run();
+  /// Seconds of each step of the last run, if asked for.
+  std::span<const double> step_seconds() const { return executor_.step_seconds(); }
   std::span<const std::byte> output(std::size_t index) const { return outputs_[index]; }
   std::span<const std::byte> input(std::size_t index) const { return inputs_[index]; }
   /// Inputs in the form that peers take.

@@ -40,10 +40,7 @@ std::vector<Tensor> build_concat(const Node& node) {
     for (std::size_t i = parts.size(); i-- > 0;) {
       const Part& part = parts[i];
       std::vector<Expr> index = as_exprs(axes);
-      Expr place = index[along] - part.begin;
-      if (i > 0) place = ir::max(place, 0);
-      if (i + 1 < parts.size()) place = ir::min(place, Expr(part.size - 1));
-      index[along] = place;
+      index[along] = index[along] - part.begin;  // inside the part where the conditions choose it
       const Expr element = part.tensor.at(index);
       value = value.get() == nullptr ? element : ir::select(axes[along] < Expr(part.begin + part.size), element, value);
     }

@@ -52,10 +52,9 @@ std::vector<Tensor> build_pad(const Node& node) {
     Expr inside;
     for (std::size_t i = 0; i < index.size(); ++i) {
       const Expr place = index[i] - begin[i];
-      if (begin[i] <= 0 && end[i] <= 0) {
-        index[i] = place;
-      } else if (mode == "constant") {
-        index[i] = clamp(place, from[i]);
+      if ((begin[i] <= 0 && end[i] <= 0) || mode == "constant") index[i] = place;
+      if (begin[i] <= 0 && end[i] <= 0) continue;
+      if (mode == "constant") {
         const Expr condition = ir::in_range(place, from[i]);
         inside = inside.get() == nullptr ? condition : inside && condition;
       } else {
