@@ -3,8 +3,9 @@
 
 For each workload: the number of valid candidates; the default schedule; the median of all random candidates that were
 measured; the best of the strategy and of random search after as many trials (medians over the seeds); the best known
-kernel (of all these runs and of build/bench.db). The last four columns come from one interleaved run over the winners
-of all databases, so that they can be compared. Databases are kept in build/search, what is there is not measured again.
+kernel (of all these runs and of build/bench.db). The winners of all databases are timed in turn, in two runs: the first says
+which is the best known, the second gives the figures, so that the best known is not merely the luckiest of them. Databases
+are kept in build/search, what is there is not measured again.
 
   scripts/bench_search.py [--trials 300] [--seeds 5] [--strategy evolutionary] [--only gmm_512,c2d_7_3x3]
 """
@@ -74,11 +75,13 @@ def main():
         databases = [database for strategy in runs.values() for database, _ in strategy]
         best_known = ROOT / "build/bench.db"
         against = [word for path in [*databases, best_known] if path.exists() for word in ("--against", path)]
-        times = ask("bench", "--op", spec, "--db", FOLDER / "none.db", "--rounds", 31, *against)["workloads"][0]
+        first, times = (ask("bench", "--op", spec, "--db", FOLDER / "none.db", "--rounds", 41, "--seed", seed,
+                            *against)["workloads"][0] for seed in (0, 1))
+        best = min(range(len(first["against"])), key=lambda side: first["against"][side]["median_seconds"])
         seconds = [side["median_seconds"] for side in times["against"]]
         random_best = statistics.median(seconds[:arguments.seeds])
         search_best = statistics.median(seconds[arguments.seeds:2 * arguments.seeds])
-        known = min(seconds)
+        known = seconds[best]
         pool = [t for database, _ in runs["random"] for t in measured(database)]
         valid = runs["random"][0][1]["tasks"][0]["valid_candidates"]
         print(f"| {name} | {valid} | {microseconds(times['temper']['median_seconds'])} "

@@ -199,8 +199,12 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
       "kh", outer_window > 1 && outer_window <= 9 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 0);
   // Who is outermost: vectors, or rows of either kind; with two kinds of rows their order is open too.
   const bool two_rows = plan.second_axis >= 0 && plan.row_axis >= 0;
-  const std::int64_t order = knobs.choice(
-      "order", two_rows ? std::vector<std::int64_t>{0, 1, 2, 3, 4} : std::vector<std::int64_t>{0, 1, 2}, 0);
+  const bool any_rows = plan.second_axis >= 0 || plan.row_axis >= 0;
+  const std::int64_t order = knobs.choice("order",
+                                          two_rows   ? std::vector<std::int64_t>{0, 1, 2, 3, 4}
+                                          : any_rows ? std::vector<std::int64_t>{0, 1}
+                                                     : std::vector<std::int64_t>{0},
+                                          0);
   const std::int64_t balance = knobs.choice(
       "tail", extent(plan.row_axis) > 1 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 1);
   std::vector<std::int64_t> blocks{0};

@@ -1,5 +1,6 @@
-// The end of a task's search: the best few and the default run against each other, so that what is kept is faster and
-// not luckier.
+// The end of a task's search: a heat among the best dozen, then a final of the best few and the default against each
+// other, so that what is kept is faster and not luckier: of hundreds of candidates timed once, the first is the one
+// with the most luck among those that are equally fast.
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +13,12 @@
 namespace temper::tune {
 namespace {
 
+constexpr std::size_t kHeat = 12;
+constexpr int kHeatRounds = 6;
 constexpr std::size_t kFinalists = 4;
-constexpr int kRounds = 16;
+constexpr int kRounds = 16, kThoroughRounds = 24;
+/// A heat and the longer final are worth their time when the search took this many times theirs.
+constexpr double kSearchToRace = 8;
 /// A race may put a candidate behind others that did not take part; then these race too.
 constexpr int kMostRaces = 8;
 /// What one sample takes at least, calls and preparation included.
@@ -21,26 +26,50 @@ constexpr double kSampleSeconds = 3e-3;
 
 }  // namespace
 
-std::vector<std::size_t> TaskTuner::finalists() const {
+std::vector<std::size_t> TaskTuner::best(std::size_t count) const {
   std::vector<std::size_t> ranked = ranking();
-  if (ranked.size() > kFinalists) ranked.resize(kFinalists);
+  if (ranked.size() > count) ranked.resize(count);
   return ranked;
 }
 
+std::vector<std::size_t> TaskTuner::racers() const {
+  std::vector<std::size_t> all = best(kHeat);
+  if (const std::optional<std::size_t> entry = default_entry()) all.push_back(*entry);
+  return all;
+}
+
+double TaskTuner::race_seconds(bool thorough) const {
+  const auto sample = [&](std::size_t i) {
+    return std::max(entries_[i].measurement.min_seconds * 1.5, kSampleSeconds);
+  };
+  const int rounds = thorough ? kThoroughRounds : kRounds;
+  double seconds = trial_seconds_;
+  if (thorough) {
+    for (const std::size_t i : best(kHeat)) seconds += sample(i) * (kHeatRounds + 2);
+  }
+  for (const std::size_t i : best(kFinalists)) seconds += sample(i) * (rounds + 2);
+  if (const std::optional<std::size_t> entry = default_entry()) seconds += sample(*entry) * (rounds + 2);
+  return seconds;
+}
+
+bool TaskTuner::races_thoroughly() const {
+  return static_cast<double>(trials_) * trial_seconds_ >= kSearchToRace * race_seconds(true);
+}
+
 double TaskTuner::race_estimate() const {
-  const std::vector<std::size_t> racers = finalists();
-  if (racers.empty() || entries_[racers.front()].raced) return 0;
-  double round = 0;
-  for (const std::size_t i : racers) round += std::max(entries_[i].measurement.min_seconds * 1.5, kSampleSeconds);
-  if (const std::optional<std::size_t> entry = default_entry())
-    round += std::max(entries_[*entry].measurement.min_seconds * 1.5, kSampleSeconds);
-  return round * (kRounds + 2) + trial_seconds_;
+  const std::vector<std::size_t> final = best(kFinalists);
+  return final.empty() || entries_[final.front()].raced ? 0 : race_seconds(races_thoroughly());
 }
 
 void TaskTuner::race() {
   if (!begun_ || !error_.empty()) return;
+  const bool thorough = races_thoroughly();
+  if (thorough && !session_->stop()) {
+    if (const std::vector<std::size_t> heat = best(kHeat); heat.size() > kFinalists && !race_once(heat, kHeatRounds))
+      return;
+  }
   for (int attempt = 0; attempt < kMostRaces; ++attempt) {
-    std::vector<std::size_t> racers = finalists();
+    std::vector<std::size_t> racers = best(kFinalists);
     const std::optional<std::size_t> untuned = default_entry();
     const bool unsteady = untuned && entries_[*untuned].measurement.failure == record::FailureKind::Unstable;
     if (unsteady) racers.push_back(*untuned);
@@ -53,7 +82,7 @@ void TaskTuner::race() {
     if (untuned && entries_[*untuned].measurement.ok() && std::ranges::find(racers, *untuned) == racers.end())
       racers.push_back(*untuned);
     if (session_->stop() || !session_->budget.allows_seconds(session_->phases->elapsed(), 0)) break;
-    if (!race_once(racers)) break;
+    if (!race_once(racers, thorough ? kThoroughRounds : kRounds)) break;
   }
 }
 
@@ -61,7 +90,7 @@ void TaskTuner::finish() const {
   if (begun_ && error_.empty()) emit(Event::Kind::TaskFinished);
 }
 
-bool TaskTuner::race_once(const std::vector<std::size_t>& racers) {
+bool TaskTuner::race_once(const std::vector<std::size_t>& racers, int rounds) {
   try {
     load_task();
     std::vector<BuildJob> jobs;
@@ -89,7 +118,7 @@ bool TaskTuner::race_once(const std::vector<std::size_t>& racers) {
     {
       const PhaseClock::Scope scope(*session_->phases, Phase::Run);
       const double idle = session_->hardware->idle_seconds();
-      result = session_->hardware->race(artifacts, kRounds, seed_);
+      result = session_->hardware->race(artifacts, rounds, seed_);
       session_->phases->settle();
       session_->phases->transfer(Phase::Run, Phase::Idle, session_->hardware->idle_seconds() - idle);
     }
@@ -103,7 +132,7 @@ bool TaskTuner::race_once(const std::vector<std::size_t>& racers) {
       entry.measurement.repeats = static_cast<int>(result.samples[i].size());
       entry.measurement.failure = record::FailureKind::None;  // of a default whose time could not be trusted before
       entry.measurement.reason.clear();
-      entry.raced = true;
+      entry.raced = rounds >= kRounds;
       records.push_back(to_record(entry));
       records.back().trace = trace_of(entry);
     }

@@ -352,8 +352,7 @@ void TaskTuner::commit() {
   scorer_->tell(told);
   forget_artifacts();
   if (session_->options->store != nullptr) {
-    std::vector<std::size_t> kept = finalists();
-    if (const std::optional<std::size_t> entry = default_entry()) kept.push_back(*entry);
+    const std::vector<std::size_t> kept = racers();
     std::vector<record::Record> records;
     for (const std::size_t i : uncommitted_) {
       records.push_back(to_record(entries_[i]));
@@ -400,8 +399,7 @@ std::optional<std::size_t> TaskTuner::default_entry() const {
 }
 
 void TaskTuner::forget_artifacts() {
-  std::vector<std::size_t> keep = finalists();
-  if (const std::optional<std::size_t> entry = default_entry()) keep.push_back(*entry);
+  const std::vector<std::size_t> keep = racers();
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (std::ranges::find(keep, i) == keep.end()) std::string().swap(entries_[i].artifact);
   }

@@ -55,7 +55,7 @@ class TaskTuner {
     std::string origin;  ///< as Record::strategy
     std::uint64_t seed = 0;
     std::string artifact;  ///< of the best few and the default
-    bool raced = false;    ///< in this call
+    bool raced = false;    ///< in a final of this call
   };
   struct Job {
     search::Candidate candidate;
@@ -81,8 +81,15 @@ class TaskTuner {
   std::optional<std::string> trace_of(const Entry& entry) const;
   /// Entries that ran, fastest first.
   std::vector<std::size_t> ranking() const;
-  std::vector<std::size_t> finalists() const;
-  bool race_once(const std::vector<std::size_t>& racers);
+  /// The first `count` of `ranking`.
+  std::vector<std::size_t> best(std::size_t count) const;
+  /// Those whose artifacts are kept: they may be called to race.
+  std::vector<std::size_t> racers() const;
+  /// What a race takes, in seconds, about.
+  double race_seconds(bool thorough) const;
+  /// Whether the search was long enough for a heat before the final.
+  bool races_thoroughly() const;
+  bool race_once(const std::vector<std::size_t>& racers, int rounds);
   std::optional<std::size_t> winner() const;
   std::optional<std::size_t> default_entry() const;
   void forget_artifacts();
