@@ -74,6 +74,48 @@ TEST(Lower, RegisterTileHoldsNothingButProductsInItsLoop) {
   EXPECT_EQ(count(loops.back()->control->body)[Op::Select], 0);
 }
 
+TEST(Lower, BordersOfOneAxisDoNotMaskThePaddingOfAnother) {
+  // 24 channels fill a vector and a half. What is read for the other half is weights, which are padded; that windows
+  // leave the input at its ends has nothing to do with it.
+  const Kernel kernel = lowered(R"(placeholder X[x: 20, ic: 5]: f32
+constant W[oc: 24, ic: 5, k: 3]: f32
+stage A[x: 20, oc: 24]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [ic: 5, k: 3]
+  where x + k - 1 >= 0 && x + k - 1 < 20
+  body X[x + k - 1, ic] * W[oc, ic, k]
+stage E[x: 20, oc: 24]: f32
+  body max(A[x, oc], 0.0)
+output E
+)",
+                                R"(cache_read W A
+set_layout W_cache oc/32%0+0,ic/1%0+0,k/1%0+0,oc/1%32+0
+prepared W_cache
+split E x 4 peel
+split E oc 2x16 mask
+reorder E oc.0,x.0,x.1,oc.1,oc.2
+fuse E oc.0,x.0
+compute_at A E oc.0*x.0
+set_scope A register
+vectorize E oc.2
+unroll E x.1
+unroll E oc.1
+split A oc 16 round_up
+reorder A ic,k,x,oc.0,oc.1
+vectorize A oc.1
+unroll A k
+unroll A x
+unroll A oc.0
+)");
+  const std::vector<const Instr*> loops = innermost_loops(kernel);
+  ASSERT_FALSE(loops.empty());
+  for (const Instr* loop : loops) {
+    auto ops = count(loop->control->body);
+    EXPECT_GT(ops[Op::Fma], 0);
+    EXPECT_EQ(ops[Op::Select], 0);
+  }
+}
+
 TEST(Lower, LanesAreTransposedAtTheStore) {
   const Kernel kernel = lowered(nest::testing::kConv, nest::testing::kConvTrace);
   int shuffles = 0, inserts = 0, extracts = 0, stores = 0;

@@ -42,8 +42,9 @@ class Builder {
   /// Boxes of every stage in scope, by stage; empty vectors elsewhere. The state's own ranges are at [state.stage].
   std::vector<std::vector<Range>> scope_boxes(const StageState& state, std::size_t position);
   void attached(StageState& state, std::size_t depth, int iter, std::vector<Node>& out);
-  /// Whether everything that the box of `stage` reads is stored, also where the box leaves the domain (into padding).
-  bool reads_stay_stored(int stage, const std::vector<std::vector<Range>>& boxes);
+  /// Whether everything that the box of `stage` reads because of `axis` is stored, also where the box leaves the domain
+  /// along it (into padding).
+  bool reads_stay_stored(int stage, std::size_t axis, const std::vector<std::vector<Range>>& boxes);
   int add_storage(int stage, StorageKind kind, const std::vector<Range>& box);
   std::size_t position_of(const schedule::StageSchedule& stage, int iter) const;
   std::vector<std::int64_t> domain(int stage) const;

@@ -86,15 +86,12 @@ void Builder::attached(StageState& state, std::size_t depth, int iter, std::vect
   const auto clamp_needed = [&](int s) {
     std::vector<char> clamped;
     const std::vector<std::int64_t> full = domain(s);
-    bool any_clamped = false;
     for (std::size_t i = 0; i < full.size(); ++i) {
       const Range& range = boxes[static_cast<std::size_t>(s)][i];
       const analysis::Interval r = program_.vars.range(range.base);
-      clamped.push_back(r.lo < 0 || r.hi + range.extent > full[i]);
-      any_clamped = any_clamped || clamped.back();
+      const bool leaves = r.lo < 0 || r.hi + range.extent > full[i];
+      clamped.push_back(leaves && !(schedule_[s].scope == schedule::Scope::Register && reads_stay_stored(s, i, boxes)));
     }
-    if (any_clamped && schedule_[s].scope == schedule::Scope::Register && reads_stay_stored(s, boxes))
-      clamped.assign(full.size(), 0);
     return clamped;
   };
   for (int s : order_) {
@@ -129,7 +126,7 @@ void Builder::attached(StageState& state, std::size_t depth, int iter, std::vect
   }
 }
 
-bool Builder::reads_stay_stored(int s, const std::vector<std::vector<Range>>& boxes) {
+bool Builder::reads_stay_stored(int s, std::size_t axis, const std::vector<std::vector<Range>>& boxes) {
   const StageForms& forms = forms_[static_cast<std::size_t>(s)];
   return std::all_of(forms.reads.begin(), forms.reads.end(), [&](const ReadForm& read) {
     const int storage = storage_[static_cast<std::size_t>(read.producer)];
@@ -137,6 +134,7 @@ bool Builder::reads_stay_stored(int s, const std::vector<std::vector<Range>>& bo
     const Storage& source = program_.storages[static_cast<std::size_t>(storage)];
     for (std::size_t i = 0; i < read.index.size(); ++i) {
       if (!read.index[i]) return false;
+      if (!program_.vars.depends_on(*read.index[i], forms.axis_vars[axis])) continue;
       const Range range = box_of(*read.index[i], boxes[static_cast<std::size_t>(s)], forms.axis_vars, program_.vars);
       const analysis::Interval local = program_.vars.range(range.base - source.base[i]);
       if (local.lo < 0 || local.hi + range.extent > source.extents[i]) return false;
