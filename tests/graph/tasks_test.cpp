@@ -314,6 +314,24 @@ TEST(Fusion, ReductionsTakeInWhatFollows) {
   EXPECT_THAT(keys(program)[1], HasSubstr("then=Exp(Neg(x))"));
 }
 
+TEST(Fusion, ProductsOfBlocksAreStoredAsPixels) {
+  const auto upsampled = [](std::int64_t channels) {
+    std::mt19937 random(9);
+    ModelBuilder b(15);
+    b.input("x", {std::int64_t{3}, std::int64_t{5}, std::int64_t{2}, std::int64_t{4}});
+    b.floats("w", {5, channels, 2, 2}, random_numbers(random, static_cast<std::size_t>(20 * channels)));
+    b.floats("bias", {channels}, random_numbers(random, static_cast<std::size_t>(channels)));
+    b.node("ConvTranspose", {"x", "w", "bias"}, {"u"}, attribute("strides", List{2, 2}));
+    b.node("Relu", {"u"}, {"y"}).output("y");
+    return keys(tasks(b));
+  };
+  EXPECT_THAT(upsampled(11), ::testing::Contains(::testing::AllOf(HasSubstr("m=24,n=44,k=5"), HasSubstr("bias+relu"),
+                                                                  HasSubstr("blocks=2x4"))));
+  EXPECT_THAT(upsampled(11), ::testing::Not(::testing::Contains(HasSubstr("depthtospace"))));
+  // 24 bytes in a row are written sooner in one piece.
+  EXPECT_THAT(upsampled(3), ::testing::Contains(HasSubstr("depthtospace")));
+}
+
 TEST(Fusion, CanBeTurnedOff) {
   ModelBuilder b = model({3, 4});
   b.node("MatMul", {"x", "m"}, {"p"}).node("Relu", {"p"}, {"y"}).output("y");

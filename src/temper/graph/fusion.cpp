@@ -14,6 +14,7 @@ namespace {
 /// How many nodes a group may take in while it has more than one output, in the hope that they join again.
 constexpr std::size_t kLookahead = 6;
 constexpr std::size_t kLargestGroup = 32;
+constexpr std::int64_t kCacheLine = 64;  ///< bytes
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -96,13 +97,35 @@ class Fusion {
       const ValueId running = node(group.nodes.back()).outputs[0];
       if (take_silu(group, running)) continue;
       const int next = only_consumer(running);
-      if (next < 0) return;
+      if (next < 0 || take_shuffle(group, next)) return;
       const auto matched = match_item(graph_, node(next), running, anchor);
       if (!matched) return;
       group.nodes.push_back(next);
       group.epilogue.push_back(matched->item);
       if (matched->operand != kAbsent) group.epilogue_operands.push_back(matched->operand);
     }
+  }
+
+  /// A DepthToSpace behind a convolution of single pixels, when what is stored together fills a cache line.
+  bool take_shuffle(Group& group, int next) const {
+    const Node &base = node(group.nodes[0]), &shuffle = node(next);
+    if (shuffle.op != "DepthToSpace" || shuffle.layout != ops::Layout::Nhwc) return false;
+    if (shuffle.attributes.text("mode", "DCR") != "DCR" || base.op != "Conv" || base.reads_nchw) return false;
+    const Sizes weights = graph_.sizes(base.inputs[1]), in = graph_.sizes(base.inputs[0]),
+                out = graph_.sizes(shuffle.outputs[0]);
+    const std::int64_t block = shuffle.attributes.integer("blocksize");
+    // With a kernel of one pixel, as many outputs as inputs mean strides of 1 and no pads.
+    const bool pointwise = weights[2] == 1 && weights[3] == 1 && out[1] == block * in[1] && out[2] == block * in[2];
+    const bool plain = std::all_of(group.epilogue.begin(), group.epilogue.end(), [](const ops::EpilogueItem& item) {
+      const ops::EpilogueOperand operand = ops::epilogue_kind(item.name).operand;
+      return operand == ops::EpilogueOperand::None || operand == ops::EpilogueOperand::Channel;
+    });
+    const std::int64_t together = block * out[3] * ir::bytes(graph_.value(base.inputs[0]).dtype);
+    if (!pointwise || !plain || base.attributes.integer("group", 1) != 1 || together < kCacheLine) return false;
+    if (!graph_.value(base.inputs[1]).is_constant()) return false;
+    group.nodes.push_back(next);
+    group.block = block;
+    return true;
   }
 
   /// s = Sigmoid(x); y = Mul(x, s), and nothing else reads x or s.

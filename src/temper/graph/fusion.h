@@ -4,7 +4,8 @@
 // values are read inside the group alone, so that it has one output and nothing outside waits between its nodes.
 // - Behind a product or convolution ("anchored") the nodes must form a chain of the items of `ops/epilogue.h`, whose
 // names
-//   are part of the task's key: bias, activation, residual add, ...
+//   are part of the task's key: bias, activation, residual add, ... A product of pixels and channels may end in the
+//   DepthToSpace that a transposed convolution was rewritten with.
 // - Behind a reduction or an elementwise node any elementwise nodes may join, in the shape of a chain or a diamond.
 // Softmax and layer norm over the last axes, and movement operators, stay alone.
 #pragma once
@@ -22,6 +23,9 @@ struct Group {
   /// Anchored groups: the items behind the base, the bias of a Conv included, and the values that they read.
   ops::Epilogue epilogue;
   std::vector<ValueId> epilogue_operands;
+  /// Anchored groups: 1, or the block size of the DepthToSpace that is the last node, behind the epilogue: the product
+  /// is stored where the pixels of a block belong.
+  std::int64_t block = 1;
 };
 
 /// Whether a node needs no code: its output is its first input's bytes under another shape.

@@ -8,6 +8,7 @@
 #include "temper/graph/definition.h"
 #include "temper/graph/generic_workload.h"
 #include "temper/graph/permute.h"
+#include "temper/graph/split_axes.h"
 #include "temper/ops/window.h"
 #include "temper/support/error.h"
 
@@ -91,6 +92,14 @@ bool is_product(const ops::Conv2dShape& s, const ops::Epilogue& epilogue) {
   return s.layout == ops::Layout::Nhwc && s.groups == 1 && pointwise(s.y) && pointwise(s.x) && !per_image;
 }
 
+/// Column (a, b, c) of the product's row (y, x) is channel c of pixel (y * block + a, x * block + b): the output is
+/// [y, a, x, (b, c)].
+void shuffle_output(ops::Workload& work, std::int64_t block, std::int64_t width, std::int64_t columns) {
+  work.compute = split_axes(work.compute, {width, columns / block}, {0, 2, 1, 3});
+  work.alternatives.clear();
+  work.fields.emplace_back("blocks", std::to_string(block) + "x" + std::to_string(width));
+}
+
 BoundWorkload conv(Graph& graph, const Group& group, const Node& node, ops::Constness constness) {
   const ops::Conv2dShape s = conv_shape(graph, node);
   const ValueId weights = node.inputs[1];
@@ -112,7 +121,9 @@ BoundWorkload conv(Graph& graph, const Group& group, const Node& node, ops::Cons
   shape.dtype = s.dtype;
   const ops::TensorValue matrix = transposed(reshaped(*graph.value(weights).data, {s.oc, s.ic}), {1, 0});
   const ValueId b = graph.add_constant(graph.value(weights).name + ".matrix", matrix);
-  return bind_anchor(graph, group, ops::matmul_workload(shape, group.epilogue, constness), "A", node.inputs[0], "B", b);
+  ops::Workload work = ops::matmul_workload(shape, group.epilogue, constness);
+  if (group.block > 1) shuffle_output(work, group.block, s.x.input, s.oc);
+  return bind_anchor(graph, group, std::move(work), "A", node.inputs[0], "B", b);
 }
 
 /// First of the normalised axes when they are the last ones, counted from the front.
