@@ -2,15 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "runner/sample_task.h"
 #include "temper/protocol/failure.h"
+#include "temper/runner/timing.h"
 #include "temper/support/error.h"
 
 namespace temper::runner {
@@ -164,13 +167,40 @@ TEST_F(SessionTest, GivesUpOnWhatIsTooSlow) {
   EXPECT_EQ(session().measure(request).seconds_size(), 50);
 }
 
-TEST_F(SessionTest, TimesColdOneCallAtATime) {
+TEST_F(SessionTest, TimesColdCallsAsOftenAsIsAsked) {
   session().set_task(affine_task());
   protocol::MeasureRequest request = request_for("right");
   request.mutable_timing()->set_cold(true);
+  request.mutable_timing()->set_number(3);
   const protocol::MeasureReply reply = session().measure(request);
-  EXPECT_EQ(reply.number(), 1);
+  EXPECT_EQ(reply.failure(), protocol::FAILURE_NONE) << reply.reason();
+  EXPECT_EQ(reply.number(), 3);
   EXPECT_EQ(reply.seconds_size(), 3);
+}
+
+TEST(TimedKernel, HasColdConstantsWhereTheTaskWantsItAndThereAreSome) {
+  runtime::ThreadPool pool(1, {});
+  for (const bool wanted : {false, true}) {
+    protocol::SetTask message = affine_task();
+    message.set_cold_constants(wanted);
+    protocol::TaskInput w = message.inputs(0);
+    w.set_name("w");
+    *message.add_inputs() = w;
+    TaskData task = make_task_data(message);
+    const runtime::ArtifactImage without = runtime::ArtifactImage::load(temper::testing::artifact_bytes("right"));
+    EXPECT_FALSE(TimedKernel(without, task, pool).has_cold_constants());
+    const runtime::ArtifactImage image =
+        runtime::ArtifactImage::load(temper::testing::artifact_bytes("scale_prepared"));
+    TimedKernel kernel(image, task, pool);
+    EXPECT_EQ(kernel.has_cold_constants(), wanted);
+    kernel.evict(TimedKernel::What::Constants);
+    kernel.call();
+    const std::span<const std::byte> bytes = kernel.memory(3);
+    float last = 0;
+    std::memcpy(&last, bytes.data() + bytes.size() - sizeof last, sizeof last);
+    const float x = 63.0F / 8;
+    EXPECT_EQ(last, x * (x * x) + x) << "evicting changes no data";
+  }
 }
 
 TEST_F(SessionTest, TakesTheGivenNumber) {

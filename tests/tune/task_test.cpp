@@ -69,12 +69,45 @@ TEST(TasksFromModel, CountAndNameComeFromTheSteps) {
   program.steps[0] = {1, "first", {}, {}, {}};
   program.steps[1] = {0, "second", {}, {}, {}};
   program.steps[2] = {0, "third", {}, {}, {}};
-  const std::vector<Task> tasks = tasks_from_model(program, 4);
+  const std::vector<Task> tasks = tasks_from_model(program, 4, target::detect());
   ASSERT_EQ(tasks.size(), 2U);
   EXPECT_EQ(tasks[0].name, "second");
   EXPECT_EQ(tasks[1].name, "first");
   EXPECT_EQ(tasks[0].count, 2);
   EXPECT_EQ(tasks[0].threads, 4);
+}
+
+TEST(Task, ColdConstantsArePartOfTheKey) {
+  const Task warm = task_from_spec("matmul(m=16,n=8,k=4)", 2);
+  const Task cold = with_cold_constants(warm);
+  EXPECT_TRUE(cold.cold_constants);
+  EXPECT_NE(cold.key, warm.key);
+  EXPECT_THAT(cold.key.text(), ::testing::EndsWith(",constants=cold,threads=2)"));
+  EXPECT_EQ(with_cold_constants(cold).key, cold.key);
+  const Task read = task_from_spec(cold.key.text(), 1);
+  EXPECT_EQ(read.key, cold.key);
+  EXPECT_TRUE(read.cold_constants);
+  const Task without = task_from_spec("matmul(m=16,n=8,k=4,const=none)", 2);
+  EXPECT_FALSE(with_cold_constants(without).cold_constants) << "there are none";
+}
+
+TEST(TasksFromModel, ConstantsAreColdWhereTheyExceedTheLastCache) {
+  graph::Program program;
+  graph::Task work;
+  work.work = ops::matmul_workload({1, 8, 8, 8});
+  work.count = 2;
+  program.tasks = {work};
+  const std::vector<double> numbers(64, 1.0);
+  const graph::ValueId b =
+      program.graph.add_constant("b", ops::TensorValue::from_numbers({ir::DType::F32, {8, 8}}, numbers));
+  program.steps.resize(2);
+  for (graph::Step& step : program.steps) step = {0, "step", {}, {b}, {}};
+  target::Target target = target::detect();
+  target.l2_bytes = 0;
+  target.l3_bytes = 256;  // as much as the one constant has
+  EXPECT_FALSE(tasks_from_model(program, 1, target).front().cold_constants);
+  target.l3_bytes = 255;
+  EXPECT_TRUE(tasks_from_model(program, 1, target).front().cold_constants);
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ nlohmann::json explain_model(Session& s, const ExplainOptions& o) {
   const auto store = open_store(o.work.db, false);
   nlohmann::json tasks = nlohmann::json::array(), nodes = nlohmann::json::array();
   std::vector<std::string> labels;
-  const std::vector<tune::Task> list = tune::tasks_from_model(program, o.work.threads);
+  const std::vector<tune::Task> list = tune::tasks_from_model(program, o.work.threads, target);
   for (const tune::Task& task : list) {
     s.cancellation.throw_if_requested();
     const auto record = store ? tune::best(*store, task, target) : std::nullopt;
@@ -98,7 +98,7 @@ tune::Task task_of(const record::Record& record, const ExplainOptions& o) {
   if (!o.work.model.empty()) {
     int threads = o.work.threads;
     for (const auto& [name, value] : record.task.fields) threads = name == "threads" ? std::stoi(value) : threads;
-    for (tune::Task& task : tune::tasks_from_model(load_program(o.work), threads)) {
+    for (tune::Task& task : tune::tasks_from_model(load_program(o.work), threads, target::detect())) {
       if (task.key == record.task) return std::move(task);
     }
     throw Error(ErrorCode::NotFound, "the model has no task " + key, place, "are its shapes those of the record?");
@@ -138,7 +138,7 @@ nlohmann::json explain(Session& s, const ExplainOptions& o) {
       throw Error(ErrorCode::InvalidArgument, "--stage and --dump-after need one task", "command line",
                   "add --task N, a number that `temper explain MODEL` prints, or use --record ID");
     }
-    std::vector<tune::Task> tasks = tune::tasks_from_model(load_program(o.work), o.work.threads);
+    std::vector<tune::Task> tasks = tune::tasks_from_model(load_program(o.work), o.work.threads, target::detect());
     if (static_cast<std::size_t>(o.task) >= tasks.size()) {
       throw Error(ErrorCode::InvalidArgument, "the model has " + std::to_string(tasks.size()) + " tasks",
                   "--task " + std::to_string(o.task), "`temper explain MODEL` numbers them from 0");

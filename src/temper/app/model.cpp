@@ -124,7 +124,8 @@ BuiltModel build_model(const graph::Program& program, const target::Target& targ
 BuiltModel build_model(const graph::Program& program, const target::Target& target, int threads,
                        const std::function<tune::Built(const tune::Task&)>& artifact_of) {
   BuiltModel out;
-  for (tune::Task& task : tune::tasks_from_model(program, threads)) out.choices.push_back({std::move(task), {}, {}});
+  for (tune::Task& task : tune::tasks_from_model(program, threads, target))
+    out.choices.push_back({std::move(task), {}, {}});
   const auto kernel_of = [&](const graph::Task& task) {
     const auto index = static_cast<std::size_t>(&task - program.tasks.data());
     TEMPER_CHECK(index < out.choices.size(), "a task of another program");

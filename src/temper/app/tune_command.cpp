@@ -180,7 +180,7 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
     tasks.push_back(tune::task_from_spec(o.work.spec, o.work.threads));
   } else {
     program = load_program(o.work);
-    tasks = tune::tasks_from_model(program, o.work.threads);
+    tasks = tune::tasks_from_model(program, o.work.threads, target::detect());
     s.progress(fmt::format("{}: {} tasks for {} steps", o.work.model, tasks.size(), program.steps.size()));
   }
   const auto store = open_store(o.work.db, true);

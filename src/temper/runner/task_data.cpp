@@ -56,6 +56,7 @@ void fill(const protocol::Fill& rule, temper_dtype dtype, std::span<std::byte> b
 TaskData make_task_data(const protocol::SetTask& message) {
   TaskData task;
   task.id = message.task();
+  task.cold_constants = message.cold_constants();
   for (const protocol::TaskInput& input : message.inputs()) {
     Input data;
     data.dtype = checked_dtype(input.dtype(), input.bytes(), input.name());

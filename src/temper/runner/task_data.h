@@ -29,6 +29,7 @@ struct Output {
 
 struct TaskData {
   std::uint64_t id = 0;
+  bool cold_constants = false;  ///< see SetTask
   std::map<std::string, Input, std::less<>> inputs;
   std::map<std::string, Output, std::less<>> outputs;
 };

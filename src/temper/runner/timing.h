@@ -21,14 +21,18 @@ class TimedKernel {
   TimedKernel(const runtime::ArtifactImage& image, TaskData& task, runtime::ThreadPool& pool);
 
   void call() { runtime::run_phases(image_->run(), pointers_.data(), *pool_, scratch_.pointers()); }
-  /// Evicts all of its memory from the caches.
-  void evict() const;
+  /// Whether the task wants constants, and what was prepared of them, outside of the caches, and there are any.
+  bool has_cold_constants() const { return cold_constants_; }
+  enum class What { Constants, Everything };
+  /// Evicts constants and what was prepared of them, or all of its memory, from the caches.
+  void evict(What what) const;
   /// Memory of the artifact's `buffer`-th buffer.
   std::span<const std::byte> memory(std::size_t buffer) const;
 
  private:
   const runtime::ArtifactImage* image_;
   runtime::ThreadPool* pool_;
+  bool cold_constants_ = false;
   std::vector<runtime::AlignedBuffer> own_;
   std::vector<void*> pointers_;
   runtime::Scratch scratch_;
@@ -39,11 +43,11 @@ struct Samples {
   std::int64_t number = 0;      ///< calls per sample
 };
 
-/// Calls per sample such that one takes at least `timing.min_sample_seconds`; calls the kernel at least once, as
-/// warm-up.
+/// Calls per sample such that one takes at least `timing.min_sample_seconds`, evictions included; calls the kernel at
+/// least once, as warm-up.
 std::int64_t calibrate(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock);
 
-/// One sample, in seconds per call.
+/// One sample, in seconds per call; evictions are not timed.
 double take_sample(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t number, const Clock& clock);
 
 /// All samples of a request; ends early by `timing.give_up_above_seconds`, and when the next sample would pass

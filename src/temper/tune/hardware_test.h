@@ -44,6 +44,7 @@ struct TaskData {
   };
   std::vector<Input> inputs;  ///< constants too
   std::vector<Output> outputs;
+  bool cold_constants = false;  ///< timed calls find constants, and what was prepared of them, outside of the caches
 };
 
 struct RunOnce {

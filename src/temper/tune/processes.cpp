@@ -49,6 +49,7 @@ class Processes final : public HardwareTest {
 
   void set_task(const TaskData& data) override {
     protocol::SetTask message;
+    message.set_cold_constants(data.cold_constants);
     for (const TaskData::Input& input : data.inputs) {
       protocol::TaskInput& item = *message.add_inputs();
       item.set_name(input.name);

@@ -114,8 +114,9 @@ double element(const std::string& bytes, ir::DType dtype, std::int64_t index) {
   return facts(dtype).read(bytes, index);
 }
 
-Reference::Reference(const ir::Compute& compute, double tolerance_factor, std::uint64_t seed)
+Reference::Reference(const ir::Compute& compute, double tolerance_factor, std::uint64_t seed, bool cold_constants)
     : compute_(&compute), tolerance_factor_(tolerance_factor) {
+  data_.cold_constants = cold_constants;
   for (const ir::StagePtr& stage : compute.outputs) {
     const ir::DType dtype = stage->dtypes.front();
     if (std::ranges::any_of(stage->dtypes, [&](ir::DType other) { return other != dtype; })) {

@@ -17,8 +17,9 @@ class Reference {
  public:
   /// Draws the inputs from `seed`: uniform in [-1, 1), or in [0.1, 1) where that leaves the definition's domain (a root
   /// of something negative); small integers. Evaluates the oracle at corners of each output and at random points.
-  /// `compute` is borrowed. Throws Error{Unsupported} for an output whose components have different dtypes.
-  Reference(const ir::Compute& compute, double tolerance_factor, std::uint64_t seed);
+  /// `compute` is borrowed. `cold_constants` is the data's. Throws Error{Unsupported} for an output whose components
+  /// have different dtypes.
+  Reference(const ir::Compute& compute, double tolerance_factor, std::uint64_t seed, bool cold_constants = false);
 
   /// Compares outputs with the oracle at the chosen points: |computed - exact| <= c · eps · magnitude there. When all
   /// agree they become the expected outputs and nothing is returned; otherwise the first difference in words.

@@ -1,6 +1,8 @@
 #include "temper/tune/task.h"
 
+#include <algorithm>
 #include <charconv>
+#include <set>
 #include <utility>
 
 #include "temper/ops/registry.h"
@@ -9,6 +11,8 @@
 
 namespace temper::tune {
 namespace {
+
+constexpr std::string_view kConstants = "constants", kCold = "cold";  // a field of keys
 
 void check_counts(int threads, int count) {
   if (threads < 1) throw Error(ErrorCode::InvalidArgument, "a task runs on at least one thread", "threads");
@@ -45,24 +49,49 @@ Task make_task(std::string op, std::vector<std::pair<std::string, std::string>> 
   return make_task(workload, threads, count);
 }
 
-Task task_from_spec(std::string_view spec, int threads) {
-  // A key's last field is no part of the workload.
-  constexpr std::string_view kField = ",threads=";
-  const std::size_t at = spec.rfind(kField), end = spec.rfind(')');
-  if (at == std::string_view::npos || end == std::string_view::npos || end < at)
-    return make_task(ops::parse_spec(spec), threads);
-  const std::string_view number = spec.substr(at + kField.size(), end - at - kField.size());
-  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), threads);
-  if (parsed.ec != std::errc{} || parsed.ptr != number.data() + number.size()) {
-    throw Error(ErrorCode::InvalidArgument, "cannot read '" + std::string(number) + "' as threads", std::string(spec),
-                "expected a number");
-  }
-  return make_task(ops::parse_spec(std::string(spec.substr(0, at)) + ")"), threads);
+Task with_cold_constants(Task task) {
+  const auto is_constant = [](const ir::StagePtr& stage) { return stage->constant; };
+  if (task.cold_constants || std::ranges::none_of(task.compute.stages, is_constant)) return task;
+  task.cold_constants = true;
+  task.key.fields.insert(task.key.fields.end() - 1, {std::string(kConstants), std::string(kCold)});
+  return task;
 }
 
-std::vector<Task> tasks_from_model(const graph::Program& program, int threads) {
+Task task_from_spec(std::string_view spec, int threads) {
+  // A key's last fields are no part of the workload.
+  std::string workload(spec);
+  const std::size_t end = workload.rfind(')'), at = workload.rfind(",threads=");
+  if (at == std::string::npos || end == std::string::npos || end < at)
+    return make_task(ops::parse_spec(workload), threads);
+  const std::string number = workload.substr(at + 9, end - at - 9);
+  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), threads);
+  if (parsed.ec != std::errc{} || parsed.ptr != number.data() + number.size())
+    throw Error(ErrorCode::InvalidArgument, "cannot read '" + number + "' as threads", workload, "expected a number");
+  workload.resize(at);
+  const std::string cold = "," + std::string(kConstants) + "=" + std::string(kCold);
+  const bool is_cold = workload.ends_with(cold);
+  if (is_cold) workload.resize(workload.size() - cold.size());
+  Task task = make_task(ops::parse_spec(workload + ")"), threads);
+  return is_cold ? with_cold_constants(std::move(task)) : task;
+}
+
+std::vector<Task> tasks_from_model(const graph::Program& program, int threads, const target::Target& target) {
+  std::set<graph::ValueId> constants;
+  for (const graph::Step& step : program.steps) {
+    for (const graph::ValueId id : step.operands) {
+      const graph::ValueId storage = graph::storage_of(program, id);
+      if (program.graph.value(storage).is_constant()) constants.insert(storage);
+    }
+  }
+  std::int64_t bytes = 0;
+  for (const graph::ValueId id : constants)
+    bytes += static_cast<std::int64_t>(program.graph.value(id).data->bytes->size());
+  const bool cold = bytes > std::max(target.l3_bytes, target.l2_bytes);
   std::vector<Task> tasks;
-  for (const graph::Task& task : program.tasks) tasks.push_back(make_task(task.work, threads, task.count));
+  for (const graph::Task& task : program.tasks) {
+    tasks.push_back(make_task(task.work, threads, task.count));
+    if (cold) tasks.back() = with_cold_constants(std::move(tasks.back()));
+  }
   for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step)
     tasks[static_cast<std::size_t>(step->task)].name = step->name;
   return tasks;

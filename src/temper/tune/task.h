@@ -11,6 +11,7 @@
 #include "temper/ir/compute.h"
 #include "temper/ops/workload.h"
 #include "temper/record/record.h"
+#include "temper/target/cpu.h"
 
 namespace temper::tune {
 
@@ -23,6 +24,7 @@ struct Task {
   double tolerance_factor = 16;  ///< c in |computed - exact| <= c · eps · magnitude, see `ops::tolerance_factor`
   int count = 1;                 ///< how many nodes of the model are this task
   int threads = 1;
+  bool cold_constants = false;  ///< timed with constants outside of the caches; then the key says `constants=cold`
   std::uint64_t definition_hash = 0;  ///< structural hash of `compute`
 };
 
@@ -31,9 +33,14 @@ Task make_task(const ops::Workload& workload, int threads, int count = 1);
 /// The task of a definition of the user's own. `op` and `fields` name it in the database; `threads` is added.
 Task make_task(std::string op, std::vector<std::pair<std::string, std::string>> fields, ir::Compute compute,
                int threads, int count = 1);
-/// The task of a SPEC string, or of a key, whose `threads` then counts. Throws as `ops::parse_spec` and `make_task`.
+/// The task of a SPEC string, or of a key, whose `threads` and `constants` then count. Throws as `ops::parse_spec` and
+/// `make_task`.
 Task task_from_spec(std::string_view spec, int threads);
-/// The tasks of a model, in the order of `program.tasks`; each is named for the first step that runs it.
-std::vector<Task> tasks_from_model(const graph::Program& program, int threads);
+/// The same task with its constants outside of the caches before each timed call; itself when it has no constants.
+Task with_cold_constants(Task task);
+/// The tasks of a model, in the order of `program.tasks`; each is named for the first step that runs it. Where the
+/// model's constants exceed the target's last cache, no run finds those of the run before: the tasks' constants are
+/// cold.
+std::vector<Task> tasks_from_model(const graph::Program& program, int threads, const target::Target& target);
 
 }  // namespace temper::tune

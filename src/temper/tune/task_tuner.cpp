@@ -270,7 +270,7 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
 
 void TaskTuner::load_task() {
   if (!reference_) {
-    reference_.emplace(task_->compute, task_->tolerance_factor, seed_);
+    reference_.emplace(task_->compute, task_->tolerance_factor, seed_, task_->cold_constants);
     session_->loaded = nullptr;
   }
   if (session_->loaded != this) {
