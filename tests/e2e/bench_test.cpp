@@ -88,6 +88,7 @@ TEST_F(Bench, EveryStepOfAModelIsTimed) {
   for (const nlohmann::json& step : steps) {
     EXPECT_FALSE(step["step"].get<std::string>().empty());
     EXPECT_FALSE(step["task"].get<std::string>().empty());
+    expect_times(step);
     sum += step["median_seconds"].get<double>();
   }
   EXPECT_GT(sum, 0);

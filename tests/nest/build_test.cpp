@@ -250,6 +250,42 @@ output C
       << text;
 }
 
+// Two tensors joined: each piece of the loop reads one of them, through inlined stages as well.
+constexpr const char* kJoined = R"(placeholder A[x: 24]: f32
+placeholder B[x: 40]: f32
+stage J[x: 64]: f32
+  body select(x < 24, A[x], B[x - 24])
+stage C[x: 64]: f32
+  body J[x] * 2.0
+output C
+)";
+
+TEST(Borders, ChoicesCutTheLoop) {
+  EXPECT_EQ(program_text(kJoined, "compute_inline J\nsplit C x 16 mask\nvectorize C x.1"), R"(run C:
+  for C.x.0 in 0..1:
+    for C.x.1 in 0..16  vectorized x16:
+      define C[C.x.1]
+  for C.x.0 in 1..2:
+    for C.x.1 in 0..16  vectorized x16:
+      define C[C.x.1 + 16]
+  for C.x.0 in 2..4:
+    for C.x.1 in 0..16  vectorized x16:
+      define C[16*C.x.0 + C.x.1]
+)");
+}
+
+TEST(Borders, TooManyChoicesCutNothing) {
+  // 40 tensors of two elements.
+  std::string compute, body = "T39[x - 78]";
+  for (int i = 0; i < 40; ++i) compute += "placeholder T" + std::to_string(i) + "[x: 2]: f32\n";
+  for (int i = 38; i >= 0; --i) {
+    body = "select(x < " + std::to_string(2 * i + 2) + ", T" + std::to_string(i) + "[x - " + std::to_string(2 * i) +
+           "], " + body + ")";
+  }
+  compute += "stage C[x: 80]: f32\n  body " + body + "\noutput C\n";
+  EXPECT_EQ(program_text(compute.c_str(), ""), "run C:\n  for C.x in 0..80:\n    define C[C.x]\n");
+}
+
 // ---- refusals
 
 TEST(Refusals, Prefetches) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "temper/app/inference.h"
 #include "temper/app/options.h"
 #include "temper/measure/timing_lock.h"
@@ -13,10 +15,10 @@ namespace {
 
 constexpr int kWarmupRuns = 3;
 
-double sum(const std::vector<StepTime>& steps) {
-  double seconds = 0;
-  for (const StepTime& step : steps) seconds += step.median_seconds;
-  return seconds;
+double sum(const std::vector<StepTime>& steps, double StepTime::* seconds) {
+  double all = 0;
+  for (const StepTime& step : steps) all += step.*seconds;
+  return all;
 }
 
 }  // namespace
@@ -40,27 +42,32 @@ std::vector<StepTime> time_steps(const graph::Program& program, const std::share
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const graph::Step& step = program.steps[i];
     const graph::Task& task = program.tasks[static_cast<std::size_t>(step.task)];
-    out.push_back({step.name, task.key.text(), task.work.flops, peers::median(std::move(samples[i]))});
+    const double fastest = *std::ranges::min_element(samples[i]);
+    out.push_back({step.name, task.key.text(), task.work.flops, peers::median(std::move(samples[i])), fastest});
   }
   return out;
 }
 
 std::string text(const std::vector<StepTime>& steps) {
-  const double all = sum(steps);
-  std::string out;
+  const double all = sum(steps, &StepTime::median_seconds);
+  std::string out = fmt::format("{:>12} {:>6} {:>12} {:>15}\n", "median", "", "min", "");
   for (const StepTime& step : steps) {
-    out += fmt::format("{:>12} {:>5.1f}% {:>7.1f} GFLOP/s  {:<28} {}\n", seconds_text(step.median_seconds),
-                       all > 0 ? 100 * step.median_seconds / all : 0,
-                       step.median_seconds > 0 ? step.flops / step.median_seconds * 1e-9 : 0, step.step, step.task);
+    out += fmt::format("{:>12} {:>5.1f}% {:>12} {:>7.1f} GFLOP/s  {:<28} {}\n", seconds_text(step.median_seconds),
+                       all > 0 ? 100 * step.median_seconds / all : 0, seconds_text(step.min_seconds),
+                       step.min_seconds > 0 ? step.flops / step.min_seconds * 1e-9 : 0, step.step, step.task);
   }
-  return out + fmt::format("{:>12} in {} steps\n", seconds_text(all), steps.size());
+  return out + fmt::format("{:>12} {:>6} {:>12} in {} steps\n", seconds_text(all), "",
+                           seconds_text(sum(steps, &StepTime::min_seconds)), steps.size());
 }
 
 nlohmann::json to_json(const std::vector<StepTime>& steps) {
   nlohmann::json out = nlohmann::json::array();
   for (const StepTime& step : steps) {
-    out.push_back(
-        {{"step", step.step}, {"task", step.task}, {"flops", step.flops}, {"median_seconds", step.median_seconds}});
+    out.push_back({{"step", step.step},
+                   {"task", step.task},
+                   {"flops", step.flops},
+                   {"median_seconds", step.median_seconds},
+                   {"min_seconds", step.min_seconds}});
   }
   return out;
 }

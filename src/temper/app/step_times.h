@@ -18,6 +18,7 @@ struct StepTime {
   std::string task;           ///< workload, as `temper explain MODEL` names it
   double flops = 0;           ///< of one execution
   double median_seconds = 0;  ///< over the runs
+  double min_seconds = 0;     ///< on a busy machine what a step of milliseconds takes, which others interrupt
 };
 
 struct StepTimesOptions {
@@ -32,7 +33,7 @@ struct StepTimesOptions {
 std::vector<StepTime> time_steps(const graph::Program& program, const std::shared_ptr<const runtime::Plan>& plan,
                                  const StepTimesOptions& options);
 
-/// Lines for people: the steps in order, each with its part of the sum, then the sum.
+/// Lines for people: the steps in order, each with its part of the sum of medians, then the sums.
 std::string text(const std::vector<StepTime>& steps);
 nlohmann::json to_json(const std::vector<StepTime>& steps);
 

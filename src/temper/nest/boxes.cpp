@@ -7,6 +7,8 @@ namespace temper::nest {
 
 namespace {
 
+constexpr std::int64_t kMostChosenBodies = 64;
+
 /// Collects the reads of one stage. Reads of inlined stages are followed with their axes bound to the index forms.
 class Collector {
  public:
@@ -32,10 +34,19 @@ class Collector {
 
  private:
   void collect(const ir::Expr& expr, const Bindings& bindings) {
-    if (expr->kind == ir::ExprKind::Load) {
-      read(expr, bindings);
-    }
+    if (expr->kind == ir::ExprKind::Load) read(expr, bindings);
+    if (expr->kind == ir::ExprKind::Select) choose(expr->args[0], bindings);
     for (const ir::Expr& arg : expr->args) collect(arg, bindings);
+  }
+
+  void choose(const ir::Expr& condition, const Bindings& bindings) {
+    const auto conditions = analysis::to_conditions(condition, lookup(bindings), vars_);
+    for (const Condition& part : conditions.value_or(std::vector<Condition>{})) {
+      const bool known = std::any_of(forms_.choices.begin(), forms_.choices.end(), [&](const Condition& other) {
+        return other.form == part.form && other.equality == part.equality;
+      });
+      if (!known && !part.equality && !analysis::decide(part, vars_)) forms_.choices.push_back(part);
+    }
   }
 
   int index_of(const ir::Stage* stage) const {
@@ -73,6 +84,17 @@ class Collector {
   std::vector<int>* producers_ = nullptr;
 };
 
+/// Bodies that cuts at the choices alone give a stage, each axis cut apart from the others.
+std::int64_t bodies_of(const StageForms& forms, VarSpace& vars) {
+  std::int64_t bodies = 1;
+  for (const Var axis : forms.axis_vars) {
+    const auto cuts = std::count_if(forms.choices.begin(), forms.choices.end(),
+                                    [&](const Condition& c) { return vars.depends_on(c.form, axis); });
+    bodies = std::min(bodies * (2 * cuts + 1), kMostChosenBodies + 1);
+  }
+  return bodies;
+}
+
 }  // namespace
 
 std::vector<StageForms> stage_forms(const schedule::Schedule& schedule, VarSpace& vars) {
@@ -94,6 +116,7 @@ std::vector<StageForms> stage_forms(const schedule::Schedule& schedule, VarSpace
       for (const ir::Expr& expr : *list) collector.collect(expr, bindings, forms.producers);
     }
     for (const ir::Expr& expr : stage.definition->init) collector.collect(expr, bindings, forms.init_producers);
+    if (bodies_of(forms, vars) > kMostChosenBodies) forms.choices.clear();
     const auto value = Collector::lookup(bindings);
     for (std::size_t i = 0; i < stage.definition->where.size(); ++i) {
       if (auto conditions = analysis::to_conditions(stage.definition->where[i], value, vars)) {

@@ -1,4 +1,4 @@
-// Border peeling: where a loop is cut so that conditions are constant in each piece.
+// Border peeling: where a loop is cut so that conditions, and choices of `select`, are constant in each piece.
 #include <algorithm>
 
 #include "temper/nest/builder.h"
@@ -26,7 +26,7 @@ std::vector<std::int64_t> Builder::border_cuts(const StageState& state, int iter
   std::vector<std::int64_t> cuts{begin, end};
   if (end - begin < 2) return cuts;
   bool any = false;
-  for (const StageForms& forms : forms_) any = any || !forms.conditions.empty();
+  for (const StageForms& forms : forms_) any = any || !forms.conditions.empty() || !forms.choices.empty();
   if (!any) return cuts;
 
   const std::size_t position = position_of(*state.schedule, iter);
@@ -43,31 +43,34 @@ std::vector<std::int64_t> Builder::border_cuts(const StageState& state, int iter
   probe.value[static_cast<std::size_t>(iter)] = Affine::of(var);
   probe.resolve(schedule_);
   const std::vector<std::vector<Range>> boxes = scope_boxes(probe, position);
+  const auto cut_at = [&](const Condition& condition, std::size_t s) {
+    const Range box = box_of(condition.form, boxes[s], forms_[s].axis_vars, program_.vars);
+    const std::int64_t a = box.base.coefficient(var);
+    if (a == 0 || box.base.terms.size() != 1) return;
+    // The condition is a*L + c + o >= 0 for o in [0, extent): all false below, all true above a border interval of L.
+    const std::int64_t c = box.base.constant, spread = box.extent - 1;
+    std::int64_t first, last;
+    if (a > 0) {
+      first = analysis::ceil_div(-(c + spread), a);
+      last = analysis::ceil_div(-c, a) - 1;
+    } else {
+      first = analysis::floor_div(c, -a) + 1;
+      last = analysis::floor_div(c + spread, -a);
+    }
+    const std::int64_t from = std::clamp(first, begin, end), to = std::clamp(last + 1, begin, end);
+    cuts.push_back(from);
+    cuts.push_back(to);
+    if (to - from <= options_.max_border_cuts) {
+      for (std::int64_t at = from; at < to; ++at) cuts.push_back(at);
+    }
+  };
   for (std::size_t s = 0; s < boxes.size(); ++s) {
     if (boxes[s].empty()) continue;
     const StageForms& forms = forms_[s];
     for (const Condition& condition : forms.conditions) {
-      if (condition.equality || bounded_by_loop(static_cast<int>(s), condition)) continue;
-      const Range box = box_of(condition.form, boxes[s], forms.axis_vars, program_.vars);
-      const std::int64_t a = box.base.coefficient(var);
-      if (a == 0 || box.base.terms.size() != 1) continue;
-      // The condition is a*L + c + o >= 0 for o in [0, extent): all false below, all true above a border interval of L.
-      const std::int64_t c = box.base.constant, spread = box.extent - 1;
-      std::int64_t first, last;
-      if (a > 0) {
-        first = analysis::ceil_div(-(c + spread), a);
-        last = analysis::ceil_div(-c, a) - 1;
-      } else {
-        first = analysis::floor_div(c, -a) + 1;
-        last = analysis::floor_div(c + spread, -a);
-      }
-      const std::int64_t from = std::clamp(first, begin, end), to = std::clamp(last + 1, begin, end);
-      cuts.push_back(from);
-      cuts.push_back(to);
-      if (to - from <= options_.max_border_cuts) {
-        for (std::int64_t at = from; at < to; ++at) cuts.push_back(at);
-      }
+      if (!condition.equality && !bounded_by_loop(static_cast<int>(s), condition)) cut_at(condition, s);
     }
+    for (const Condition& choice : forms.choices) cut_at(choice, s);
   }
   std::sort(cuts.begin(), cuts.end());
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
