@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_set>
 
 namespace temper::nest {
 
@@ -20,7 +21,8 @@ class Collector {
   /// Collects `expr`; its producers go to `producers`.
   void collect(const ir::Expr& expr, const Bindings& bindings, std::vector<int>& producers) {
     producers_ = &producers;
-    collect(expr, bindings);
+    Seen seen;
+    collect(expr, bindings, seen);
   }
 
   static analysis::AxisValue lookup(const Bindings& bindings) {
@@ -33,10 +35,14 @@ class Collector {
   }
 
  private:
-  void collect(const ir::Expr& expr, const Bindings& bindings) {
+  using Seen = std::unordered_set<const ir::ExprNode*>;  ///< shared nodes are collected once
+
+  void collect(const ir::Expr& expr, const Bindings& bindings, Seen& seen) {
+    if (expr->args.empty() && expr->kind != ir::ExprKind::Load) return;
+    if (!seen.insert(expr.get()).second) return;
     if (expr->kind == ir::ExprKind::Load) read(expr, bindings);
     if (expr->kind == ir::ExprKind::Select) choose(expr->args[0], bindings);
-    for (const ir::Expr& arg : expr->args) collect(arg, bindings);
+    for (const ir::Expr& arg : expr->args) collect(arg, bindings, seen);
   }
 
   void choose(const ir::Expr& condition, const Bindings& bindings) {
@@ -67,7 +73,8 @@ class Collector {
       Bindings inner;
       for (std::size_t i = 0; i < form.index.size(); ++i)
         inner.emplace_back(producer.definition->axes[i].get(), form.index[i]);
-      for (const ir::Expr& body : producer.definition->body) collect(body, inner);
+      Seen seen;
+      for (const ir::Expr& body : producer.definition->body) collect(body, inner, seen);
       return;
     }
     if (std::find(producers_->begin(), producers_->end(), form.producer) == producers_->end())

@@ -9,10 +9,16 @@ namespace {
 
 /// Whether `consumer` reads `producer`, directly or through other stages.
 bool reaches(const Schedule& schedule, int consumer, int producer) {
-  for (int read : reads_of(schedule, consumer)) {
-    if (read == producer || reaches(schedule, read, producer)) return true;
-  }
-  return false;
+  std::vector<bool> seen(schedule.stages().size(), false);
+  const auto visit = [&](auto&& self, int stage) -> bool {
+    if (seen[static_cast<std::size_t>(stage)]) return false;
+    seen[static_cast<std::size_t>(stage)] = true;
+    for (int read : reads_of(schedule, stage)) {
+      if (read == producer || self(self, read)) return true;
+    }
+    return false;
+  };
+  return visit(visit, consumer);
 }
 
 }  // namespace

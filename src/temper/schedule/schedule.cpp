@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_set>
 
 namespace temper::schedule {
 
@@ -179,9 +180,13 @@ std::string print(const Schedule& schedule) {
 
 namespace {
 
-void collect_reads(const ir::Expr& expr, const std::function<void(const ir::Stage&)>& visit) {
+/// Stages that `expr` reads, in order of first read. Nodes that are shared are seen once.
+void collect_reads(const ir::Expr& expr, std::unordered_set<const ir::ExprNode*>& seen,
+                   const std::function<void(const ir::Stage&)>& visit) {
+  if (expr->args.empty() && expr->kind != ir::ExprKind::Load) return;
+  if (!seen.insert(expr.get()).second) return;
   if (expr->kind == ir::ExprKind::Load) visit(*expr->stage);
-  for (const ir::Expr& arg : expr->args) collect_reads(arg, visit);
+  for (const ir::Expr& arg : expr->args) collect_reads(arg, seen, visit);
 }
 
 }  // namespace
@@ -198,8 +203,9 @@ std::vector<int> reads_of(const Schedule& schedule, int stage) {
     TEMPER_CHECK(false, "a stage reads a stage that is not in the schedule: " + read.name);
   };
   const ir::Stage& definition = *schedule[stage].definition;
+  std::unordered_set<const ir::ExprNode*> seen;
   for (const auto* list : {&definition.body, &definition.init, &definition.where}) {
-    for (const ir::Expr& expr : *list) collect_reads(expr, visit);
+    for (const ir::Expr& expr : *list) collect_reads(expr, seen, visit);
   }
   return out;
 }

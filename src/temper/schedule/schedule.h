@@ -230,8 +230,8 @@ class Schedule {
   /// NotABijection.
   void set_layout(std::string_view stage, const std::vector<LayoutDim>& layout);
   void set_scope(std::string_view stage, Scope scope);
-  /// Computes the stage once, when the constants are known. Requires: reads constants and prepared stages only; at
-  /// root; no output. Errors: NotConstant, OutputStage, Placeholder, NotAtRoot.
+  /// Computes the stage once, when the constants are known. Requires: reads constants and prepared stages only, through
+  /// inlined stages too; at root; no output. Errors: NotConstant, OutputStage, Placeholder, NotAtRoot.
   void prepared(std::string_view stage);
 
  private:

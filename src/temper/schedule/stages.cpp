@@ -1,6 +1,7 @@
 // Primitives that add or rewrite definitions: cache_read, cache_write, rfactor, fuse_axes.
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "temper/schedule/schedule.h"
 
@@ -18,40 +19,63 @@ struct MergedIndex {
   std::int64_t extent;
 };
 
-/// Rebuilds `expr` with other stages, axes and indices; shares what does not change.
-ir::Expr rewrite(const ir::Expr& expr, const StageMap& stages, const AxisMap& axes,
-                 const MergedIndex* merged = nullptr) {
-  if (expr->kind == ir::ExprKind::Var) {
-    const auto found = axes.find(expr->axis.get());
-    return found == axes.end() ? expr : found->second;
+/// Rebuilds expressions with other stages, axes and indices; shares what does not change, and what was shared.
+class Rewriter {
+ public:
+  Rewriter(const StageMap& stages, const AxisMap& axes, const MergedIndex* merged = nullptr)
+      : stages_(stages), axes_(axes), merged_(merged) {}
+
+  ir::Expr operator()(const ir::Expr& expr) {
+    if (expr->kind == ir::ExprKind::Var) {
+      const auto found = axes_.find(expr->axis.get());
+      return found == axes_.end() ? expr : found->second;
+    }
+    if (expr->args.empty() && expr->kind != ir::ExprKind::Load) return expr;
+    const auto known = done_.find(expr.get());
+    if (known != done_.end()) return known->second;
+    ir::Expr out = rebuilt(expr);
+    done_.emplace(expr.get(), out);
+    return out;
   }
-  std::vector<ir::Expr> args;
-  bool changed = false;
-  for (const ir::Expr& arg : expr->args) {
-    args.push_back(rewrite(arg, stages, axes, merged));
-    changed = changed || args.back().get() != arg.get();
+
+ private:
+  ir::Expr rebuilt(const ir::Expr& expr) {
+    std::vector<ir::Expr> args;  // empty while nothing changes
+    for (std::size_t i = 0; i < expr->args.size(); ++i) {
+      ir::Expr arg = (*this)(expr->args[i]);
+      if (args.empty() && arg.get() != expr->args[i].get()) args = expr->args;
+      if (!args.empty()) args[i] = std::move(arg);
+    }
+    const bool changed = !args.empty();
+    const auto found = expr->kind == ir::ExprKind::Load ? stages_.find(expr->stage.get()) : stages_.end();
+    if (!changed && found == stages_.end()) return expr;
+    auto node = std::make_shared<ir::ExprNode>(*expr);
+    if (changed) node->args = std::move(args);
+    if (found != stages_.end()) node->stage = found->second;
+    if (found != stages_.end() && merged_ != nullptr && found->first == merged_->stage) {
+      const auto first = node->args.begin() + merged_->place;
+      *first = *first * ir::Expr(merged_->extent) + *(first + 1);
+      node->args.erase(first + 1);
+    }
+    return ir::Expr(std::move(node));
   }
-  const auto found = expr->kind == ir::ExprKind::Load ? stages.find(expr->stage.get()) : stages.end();
-  if (!changed && found == stages.end()) return expr;
-  auto node = std::make_shared<ir::ExprNode>(*expr);
-  node->args = std::move(args);
-  if (found != stages.end()) node->stage = found->second;
-  if (found != stages.end() && merged != nullptr && found->first == merged->stage) {
-    const auto first = node->args.begin() + merged->place;
-    *first = *first * ir::Expr(merged->extent) + *(first + 1);
-    node->args.erase(first + 1);
-  }
-  return ir::Expr(std::move(node));
-}
+
+  const StageMap& stages_;
+  const AxisMap& axes_;
+  const MergedIndex* merged_;
+  std::unordered_map<const ir::ExprNode*, ir::Expr> done_;
+};
 
 bool rewrite_all(std::vector<ir::Expr>& list, const StageMap& stages, const AxisMap& axes,
                  const MergedIndex* merged = nullptr) {
+  Rewriter rewrite(stages, axes, merged);
+  std::vector<ir::Expr> out;  // the old expressions live while the rewriter knows them by address
   bool changed = false;
-  for (ir::Expr& expr : list) {
-    ir::Expr now = rewrite(expr, stages, axes, merged);
-    changed = changed || now.get() != expr.get();
-    expr = std::move(now);
+  for (const ir::Expr& expr : list) {
+    out.push_back(rewrite(expr));
+    changed = changed || out.back().get() != expr.get();
   }
+  list = std::move(out);
   return changed;
 }
 
@@ -115,21 +139,19 @@ int Schedule::add_stage(ir::StagePtr definition) {
 void Schedule::redefine(int stage, ir::StagePtr definition) { redefine(stage, std::move(definition), -1, 1); }
 
 void Schedule::redefine(int stage, ir::StagePtr definition, std::ptrdiff_t place, std::int64_t extent) {
+  const std::vector<int> order = topological_order(*this);
   // Replaced definitions stay alive until the end, so that no new one takes the address of an old one.
   std::vector<ir::StagePtr> replaced{(*this)[stage].definition};
   StageMap changed{{replaced.front().get(), definition}};
   const MergedIndex merged{replaced.front().get(), place, extent};
   edit(stage).definition = std::move(definition);
   // Readers of a redefined stage are redefined in turn, in topological order: definitions are immutable.
-  for (bool again = true; again;) {
-    again = false;
-    for (std::size_t i = 0; i < stages_.size(); ++i) {
-      if (ir::StagePtr now = redirected(stages_[i].definition, changed, place < 0 ? nullptr : &merged)) {
-        changed[stages_[i].definition.get()] = now;
-        replaced.push_back(stages_[i].definition);
-        stages_[i].definition = std::move(now);
-        again = true;
-      }
+  for (const int i : order) {
+    StageSchedule& reader = edit(i);
+    if (ir::StagePtr now = redirected(reader.definition, changed, place < 0 ? nullptr : &merged)) {
+      changed[reader.definition.get()] = now;
+      replaced.push_back(reader.definition);
+      reader.definition = std::move(now);
     }
   }
 }

@@ -59,14 +59,19 @@ void Schedule::prepared(std::string_view stage_name) {
   if (is_output(s)) throw ScheduleError("OutputStage", "an output cannot be prepared", *this, s);
   if ((*this)[s].compute.kind != PlacementKind::Root)
     throw ScheduleError("NotAtRoot", "a prepared stage is computed at root", *this, s);
-  for (int read : reads_of(*this, s)) {
-    const StageSchedule& source = (*this)[read];
-    if (!source.prepared && !(source.is_placeholder() && source.definition->constant)) {
-      throw ScheduleError("NotConstant",
-                          "it reads '" + source.definition->name + "', which is neither constant nor prepared", *this,
-                          s);
+  const auto require_constant = [&](auto&& self, int stage) -> void {
+    for (int read : reads_of(*this, stage)) {
+      const StageSchedule& source = (*this)[read];
+      if (source.compute.kind == PlacementKind::Inline) {
+        self(self, read);
+      } else if (!source.prepared && !(source.is_placeholder() && source.definition->constant)) {
+        throw ScheduleError("NotConstant",
+                            "it reads '" + source.definition->name + "', which is neither constant nor prepared", *this,
+                            s);
+      }
     }
-  }
+  };
+  require_constant(require_constant, s);
   record("prepared", {std::string(stage_name)});
   edit(s).prepared = true;
 }

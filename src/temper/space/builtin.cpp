@@ -2,6 +2,7 @@
 #include "temper/space/generic_template.h"
 #include "temper/space/row_template.h"
 #include "temper/space/tile_template.h"
+#include "temper/space/transform_template.h"
 
 namespace temper::space {
 
@@ -25,6 +26,12 @@ Apply rows(const ir::Compute& compute, const target::Target& target) {
   return [r = *reductions, target](schedule::Schedule& s, Knobs& knobs) { apply_rows(s, knobs, target, r); };
 }
 
+Apply transformed(const ir::Compute& compute, const target::Target& target) {
+  const std::optional<TransformedProduct> product = transformed_product(compute);
+  if (!product) return nullptr;
+  return [p = *product, target](schedule::Schedule& s, Knobs& knobs) { apply_transformed(s, knobs, target, p); };
+}
+
 Apply generic(const ir::Compute&, const target::Target& target) {
   return [target](schedule::Schedule& s, Knobs& knobs) { apply_generic(s, knobs, target); };
 }
@@ -35,6 +42,7 @@ const std::vector<Template>& table() {
       {"pixels", {}, {}, tile<pixels_plan>},
       {"window", {}, {}, tile<window_plan>},
       {"rows", {}, {}, rows},
+      {"tiles", {}, {}, transformed},
       {"generic", {}, {}, generic},
   };
   return kTable;
