@@ -26,6 +26,7 @@ struct TuneOptions {
   std::vector<std::string> options;
   std::uint64_t seed = 0;
   int patience = -1;
+  double max_error = tune::Options{}.max_error;
   bool measure_random = false;
   bool no_peer = false;
 };
@@ -172,6 +173,7 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
   options.seed = o.seed;
   if (o.patience >= 0) options.patience = o.patience;
   options.measure_random = o.measure_random;
+  options.max_error = o.max_error;
   options.cancellation = s.cancellation;
 
   graph::Program program;
@@ -246,6 +248,12 @@ void declare_tune(CLI::App& command, Session& session) {
   declare_seed(command, o->seed, "Seed of the search");
   command.add_option("--patience", o->patience, "Trials without a gain after which a task stops; 0: never")
       ->check(CLI::Range(0, 1 << 30));
+  command
+      .add_option("--max-error", o->max_error,
+                  "How far other algorithms (Winograd, one-pass moments) may be from the reference, over the largest "
+                  "output; 0: none of them")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command.add_flag("--random-sample", o->measure_random,
                    "Also measure some uniformly drawn candidates and report their median");
   command.add_flag("--no-peer", o->no_peer, "Do not time ONNX Runtime at the end");

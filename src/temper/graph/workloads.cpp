@@ -107,6 +107,8 @@ BoundWorkload conv(Graph& graph, const Group& group, const Node& node, ops::Cons
     ops::Workload work = ops::conv2d_workload(s, group.epilogue, constness);
     if (node.reads_nchw) {
       work.compute = permute_placeholder(work.compute, "in", kToNhwc);
+      for (ops::Alternative& alternative : work.alternatives)
+        alternative.compute = permute_placeholder(alternative.compute, "in", kToNhwc);
       // The key has the field of the output's layout; the input's stands behind it where it differs.
       const auto layout =
           std::find_if(work.fields.begin(), work.fields.end(), [](const auto& f) { return f.first == "layout"; });

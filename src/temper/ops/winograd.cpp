@@ -71,10 +71,15 @@ Values each(int count, const std::function<Expr(Expr)>& at) {
 
 bool is_minimal_filtering_shape(const Conv2dShape& s) {
   const auto plain = [](const WindowAxis& axis) { return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1; };
-  return plain(s.y) && plain(s.x) && s.groups == 1 && s.dtype == ir::DType::F32;
+  return plain(s.y) && plain(s.x) && s.groups == 1 && s.channel_block == 0 && s.dtype == ir::DType::F32;
 }
 
-double minimal_filtering_growth(int m) { return m == 2 ? 4 : 32; }
+bool minimal_filtering_may_pay(const Conv2dShape& s, int m) {
+  constexpr std::int64_t kFewestChannels = 8;
+  if (!is_minimal_filtering_shape(s) || s.ic < kFewestChannels || s.oc < kFewestChannels) return false;
+  const auto covered = [&](std::int64_t outputs) { return (outputs + m - 1) / m * m; };
+  return covered(s.y.output) * covered(s.x.output) < 2 * s.y.output * s.x.output;
+}
 
 Tensor minimal_filtering_conv2d(const Conv2dShape& s, const Tensor& in, const Tensor& weight, int m,
                                 const std::string& name) {

@@ -1,8 +1,7 @@
 // Convolution by minimal filtering: F(m x m, 3 x 3) computes a tile of m x m outputs from (m + 2) x (m + 2) inputs with
 // one multiplication for each of those inputs, instead of 9 for each output. Sources: Winograd, Arithmetic Complexity
-// of Computations (1980); Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (2016), whose points 0,
-// +-1,
-// +-2 and infinity are used here.
+// of Computations (1980); Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (2016). The points are 0,
+// 1, -1 and infinity, with 2 and -2 for m = 4.
 #pragma once
 
 #include <string>
@@ -13,6 +12,9 @@ namespace temper::ops {
 
 /// Whether the shape is a dense 3x3 convolution of floats with stride and dilation 1.
 bool is_minimal_filtering_shape(const Conv2dShape& shape);
+/// Whether the transforms can cost less than the multiplications that they save: there are channels enough, and the
+/// tiles do not compute twice as many outputs as there are.
+bool minimal_filtering_may_pay(const Conv2dShape& shape, int m);
 
 /// The function of `conv2d`, in stages. `m` is 2 or 4; with a = m + 2, tiles t counted over images, rows and columns of
 /// tiles, and indices i, j < a of a transformed tile:
@@ -22,12 +24,9 @@ bool is_minimal_filtering_shape(const Conv2dShape& shape);
 ///   NAME_product[i,j,t,oc]     the sum over ic
 ///   NAME_rows[p,j,t,oc]        m of a rows of the output transform
 ///   NAME                       as `conv2d` lays it out
-/// Rounding: the transforms' coefficients make terms larger than the result, see `minimal_filtering_growth`.
+/// Rounding: the transforms' coefficients make terms larger than the result. Errors of uniform data stay below
+/// 4 · eps · sum of |in · weight| for m = 2 and 64 · eps · that for m = 4, whatever the number of channels.
 ir::Tensor minimal_filtering_conv2d(const Conv2dShape& shape, const ir::Tensor& in, const ir::Tensor& weight, int m,
                                     const std::string& name);
-
-/// How much larger than those of `conv2d` the rounding errors may be: 4 for m = 2, 32 for m = 4. The bounds by the
-/// transforms' norms are higher by a power of ten and are not met by any data of even spread.
-double minimal_filtering_growth(int m);
 
 }  // namespace temper::ops

@@ -5,6 +5,7 @@
 #include "temper/ops/matmul.h"
 #include "temper/ops/registry.h"
 #include "temper/ops/softmax.h"
+#include "temper/ops/winograd.h"
 #include "temper/support/error.h"
 
 namespace temper::ops {
@@ -109,6 +110,7 @@ Workload matmul_workload(const MatmulShape& s, const Epilogue& epilogue, Constne
 
 Workload conv2d_workload(const Conv2dShape& given, const Epilogue& epilogue, Constness constness) {
   const Conv2dShape s = conv2d_shape(given);
+  const std::size_t channel = PixelLayout(s.layout).channel;
   const Tensor in = ir::placeholder("in", extents(s.input_shape()), s.dtype);
   const Tensor filter = weight("weight", s.weight_shape(), s.dtype, constness);
   for (const EpilogueItem& item : epilogue) {
@@ -124,8 +126,16 @@ Workload conv2d_workload(const Conv2dShape& given, const Epilogue& epilogue, Con
                       {"kw", std::to_string(s.x.kernel)},   {"stride", pair_text(s.y.stride, s.x.stride)},
                       {"pad", pad_text(s.y, s.x)},          {"dilation", pair_text(s.y.dilation, s.x.dilation)},
                       {"groups", std::to_string(s.groups)}, {"layout", s.layout_text()}};
-  return finish("conv2d", common_fields(fields, s.dtype, &epilogue, constness),
-                with_epilogue(product, epilogue, PixelLayout(s.layout).channel, constness));
+  Workload workload = finish("conv2d", common_fields(fields, s.dtype, &epilogue, constness),
+                             with_epilogue(product, epilogue, channel, constness));
+  for (const int m : {2, 4}) {
+    if (constness != Constness::Weights || !minimal_filtering_may_pay(s, m)) continue;
+    const Tensor filtered = minimal_filtering_conv2d(s, in, filter, m, "conv");
+    ir::Compute compute = ir::make_compute({with_epilogue(filtered, epilogue, channel, constness)});
+    ir::verify(compute);
+    workload.alternatives.push_back({"winograd" + std::to_string(m), std::move(compute)});
+  }
+  return workload;
 }
 
 Workload softmax_workload(std::int64_t rows, std::int64_t cols, ir::DType dtype) {

@@ -45,7 +45,9 @@ enum class Constness : std::uint8_t {
 // is the stage "matmul"; with an epilogue the output is "out". Channel operands follow n.
 Workload matmul_workload(const MatmulShape& shape, const Epilogue& epilogue = {},
                          Constness constness = Constness::Weights);
-// Inputs: in, weight and the epilogue's operands. Stages "conv", "out". Throws as `conv2d_shape`.
+// Inputs: in, weight and the epilogue's operands. Stages "conv", "out". The alternatives "winograd2" and "winograd4"
+// are `minimal_filtering_conv2d`, where weights are constant and fewer multiplications may pay. Throws as
+// `conv2d_shape`.
 Workload conv2d_workload(const Conv2dShape& shape, const Epilogue& epilogue = {},
                          Constness constness = Constness::Weights);
 // Input in[rows,cols]; output "out".

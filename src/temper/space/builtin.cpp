@@ -43,7 +43,7 @@ const std::vector<Template>& table() {
       {"window", {}, {}, tile<window_plan>},
       {"rows", {}, {}, rows},
       {"tiles", {}, {}, transformed},
-      {"generic", {}, {}, generic},
+      {"generic", {}, {}, generic, true},
   };
   return kTable;
 }

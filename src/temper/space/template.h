@@ -54,6 +54,8 @@ struct Template {
   /// schedules each candidate, or nothing when the template does not apply.
   std::function<std::function<void(schedule::Schedule&, Knobs&)>(const ir::Compute&, const target::Target&)>
       specialise = {};
+  /// Schedules anything, nothing well: no reason to try an alternative definition.
+  bool fallback = false;
 };
 
 /// The templates that ship with Temper, most specific first; the last one applies to everything.

@@ -1,5 +1,7 @@
 #include "temper/tune/task_space.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "temper/support/error.h"
@@ -11,9 +13,10 @@ std::string_view algorithm_of(std::string_view design) {
   return slash == std::string_view::npos ? std::string_view() : design.substr(0, slash);
 }
 
-TaskSpace::TaskSpace(const Task& task, const target::Target& target, std::span<const space::Template> templates) {
-  const auto add = [&](const ir::Compute& compute, const std::string& prefix) {
-    spaces_.emplace_back(compute, target, templates);
+TaskSpace::TaskSpace(const Task& task, const target::Target& target, std::span<const space::Template> templates,
+                     Algorithms algorithms) {
+  const auto add = [&](const ir::Compute& compute, const std::string& prefix, std::span<const space::Template> usable) {
+    spaces_.emplace_back(compute, target, usable);
     texts_.push_back(ir::print(compute));
     int number = 0;
     for (search::Design design : spaces_.back().designs()) {
@@ -22,10 +25,14 @@ TaskSpace::TaskSpace(const Task& task, const target::Target& target, std::span<c
       origins_.push_back({spaces_.size() - 1, number++});
     }
   };
-  add(task.compute, "");
+  add(task.compute, "", templates);
+  if (algorithms == Algorithms::Reference) return;
+  std::vector<space::Template> specific;
+  std::copy_if(templates.begin(), templates.end(), std::back_inserter(specific),
+               [](const space::Template& candidate) { return !candidate.fallback; });
   for (const ops::Alternative& alternative : task.alternatives) {
     try {
-      add(alternative.compute, alternative.algorithm + "/");
+      add(alternative.compute, alternative.algorithm + "/", specific);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::Unsupported) throw;
     }

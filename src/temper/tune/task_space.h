@@ -19,9 +19,11 @@ std::string_view algorithm_of(std::string_view design);
 
 class TaskSpace : public search::Space {
  public:
+  enum class Algorithms : std::uint8_t { All, Reference };  ///< Reference: no alternatives
   /// Throws Error{Unsupported} when no template applies to the reference definition; an alternative without a template
-  /// is left out.
-  TaskSpace(const Task& task, const target::Target& target, std::span<const space::Template> templates);
+  /// of its own kind (`space::Template::fallback` does not count) is left out.
+  TaskSpace(const Task& task, const target::Target& target, std::span<const space::Template> templates,
+            Algorithms algorithms = Algorithms::All);
 
   const std::vector<search::Design>& designs() const override { return designs_; }
   /// The definition that a candidate schedules, and its text form.

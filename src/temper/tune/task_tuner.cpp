@@ -4,6 +4,7 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include "temper/compile/replay.h"
@@ -71,7 +72,9 @@ void TaskTuner::check_size() const {
 void TaskTuner::begin() {
   check_size();
   const Options& options = *session_->options;
-  space_ = std::make_unique<TaskSpace>(*task_, session_->target, options.templates);
+  space_ = std::make_unique<TaskSpace>(
+      *task_, session_->target, options.templates,
+      options.max_error > 0 ? TaskSpace::Algorithms::All : TaskSpace::Algorithms::Reference);
   index_ = std::make_unique<search::SpaceIndex>(*space_);
   scorer_ = std::make_unique<CandidateScorer>(*space_, session_->target, task_->threads, task_->flops, seed_,
                                               *session_->phases);
@@ -236,7 +239,8 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
           break;
         }
         const double start = session_->phases->elapsed();
-        Measurement measurement = built[i].ok() ? run(built[i]) : failed(built[i].failure, built[i].reason);
+        Measurement measurement = built[i].ok() ? run(built[i], is_alternative(jobs[first + i].candidate))
+                                                : failed(built[i].failure, built[i].reason);
         measurement.build_seconds = built[i].seconds;
         const double took = build_seconds + session_->phases->elapsed() - start;
         trial_seconds_ = trials_ == 0 ? took : kLatest * took + (1 - kLatest) * trial_seconds_;
@@ -286,6 +290,8 @@ void TaskTuner::recover_reference() {
   std::vector<std::size_t> sources = ranking();
   if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok())
     sources.insert(sources.begin(), *entry);
+  // Outputs of the reference definition are closest to it.
+  std::ranges::stable_partition(sources, [&](std::size_t i) { return !is_alternative(entries_[i].candidate); });
   if (sources.size() > 3) sources.resize(3);
   for (const std::size_t i : sources) {
     Entry& entry = entries_[i];
@@ -307,7 +313,11 @@ void TaskTuner::recover_reference() {
   }
 }
 
-Measurement TaskTuner::run(const BuildResult& built) {
+bool TaskTuner::is_alternative(const search::Candidate& candidate) const {
+  return !algorithm_of(space_->designs()[static_cast<std::size_t>(candidate.design)].name).empty();
+}
+
+Measurement TaskTuner::run(const BuildResult& built, bool alternative) {
   const PhaseClock::Scope scope(*session_->phases, Phase::Run);
   const double idle = session_->hardware->idle_seconds();
   Measurement measurement;
@@ -324,6 +334,13 @@ Measurement TaskTuner::run(const BuildResult& built) {
     }
   }
   if (measurement.ok()) measurement = session_->hardware->time(built.artifact);
+  const double limit = session_->options->max_error;
+  if (measurement.ok() && alternative && measurement.max_error > limit) {
+    std::ostringstream text;
+    text << "it differs from the reference by " << measurement.max_error
+         << " of the largest output; the limit of alternatives is " << limit;
+    measurement = failed(FailureKind::WrongResult, text.str());
+  }
   measurement.run_seconds += checking;
   session_->phases->settle();
   session_->phases->transfer(Phase::Run, Phase::Idle, session_->hardware->idle_seconds() - idle);

@@ -70,7 +70,9 @@ class TaskTuner {
   /// Measures what is new of `batch`; false when the budget ended or a stop was requested before all were done.
   bool measure(const std::vector<search::Candidate>& batch, const std::string& origin);
   std::optional<Job> prepare(const search::Candidate& candidate, const std::string& origin);
-  record::Measurement run(const BuildResult& built);
+  record::Measurement run(const BuildResult& built, bool alternative);
+  /// Whether the candidate schedules one of the task's alternatives.
+  bool is_alternative(const search::Candidate& candidate) const;
   void load_task();
   void recover_reference();
   void add(const search::Candidate& candidate, record::Measurement measurement, const std::string& origin,

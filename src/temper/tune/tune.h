@@ -62,6 +62,9 @@ struct Options {
   std::optional<int> patience;
   /// Also report the median of uniformly drawn candidates: `kRandomSample` trials of each task go there.
   bool measure_random = false;
+  /// Largest difference from the reference that a candidate of an alternative definition may show, over the largest
+  /// absolute output. Candidates of the reference definition differ by the order of additions only.
+  double max_error = 1e-4;
   /// Whether winners of similar tasks in the store are among the first candidates.
   bool transfer = true;
   TimingOptions timing;
