@@ -200,6 +200,17 @@ TEST(Schedule, LayoutsPrint) {
   EXPECT_EQ(stage_text(s, "B_cache"), "B_cache  prepared  layout [n/4+1] [k] [n%4]\n  for k\n    for n\n");
 }
 
+TEST(Schedule, PreparedLooksThroughInlinedStages) {
+  const char* copies = "cache_read B C\ncache_read B_cache C\ncompute_inline B_cache\nprepared B_cache_cache";
+  EXPECT_EQ(stage_text(scheduled(copies), "B_cache_cache"), "B_cache_cache  prepared\n  for k\n    for n\n");
+  try {
+    (void)scheduled("cache_read A C\ncache_read A_cache C\ncompute_inline A_cache\nprepared A_cache_cache");
+    ADD_FAILURE() << "no error";
+  } catch (const ScheduleError& error) {
+    EXPECT_EQ(error.rule(), "NotConstant");
+  }
+}
+
 // ---- trace
 
 constexpr const char* kTrace = R"(cache_read B C
