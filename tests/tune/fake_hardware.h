@@ -25,6 +25,7 @@ struct Fate {
   record::FailureKind run_failure = record::FailureKind::None;
   bool wrong_output = false;  ///< of the run that returns its outputs
   double race_seconds = 0;    ///< 0: as `seconds`
+  double max_error = 0;
 };
 using Table = std::function<Fate(const record::CandidateRecord&)>;
 
@@ -90,6 +91,7 @@ class FakeHardware final : public HardwareTest {
     }
     measurement.min_seconds = told.seconds;
     measurement.median_seconds = told.seconds * 1.001;
+    measurement.max_error = told.max_error;
     measurement.repeats = 5;
     measurement.number = 1;
     return measurement;

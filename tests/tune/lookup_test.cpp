@@ -107,6 +107,58 @@ TEST_F(LookupTest, AnAlternativeIsScheduledByItsOwnDefinition) {
   EXPECT_EQ(find(store_.get()).compute, &task_.alternatives.front().compute);
 }
 
+TEST_F(LookupTest, AnAlternativeIsUsedWithinTheErrorThatIsAllowed) {
+  task_.alternatives.push_back({"swapped", testing::product(8, 8, 8)});
+  record::Record far = record(4, 1e-3);
+  far.candidate.design = "swapped/tiled";
+  far.measurement.max_error = 2e-5;
+  add(far);
+  const auto chosen = [&](double max_error) {
+    return schedule_for(store_.get(), task_, sample_target(), templates_, max_error);
+  };
+  EXPECT_EQ(chosen(kMaxError).record->candidate, far.candidate);
+  EXPECT_EQ(chosen(2e-5).record->candidate, far.candidate);
+  EXPECT_EQ(chosen(2e-5).note, "");
+  EXPECT_FALSE(chosen(1e-5).record.has_value());
+  EXPECT_EQ(chosen(1e-5).note,
+            "record 1 is passed over: it differs from the reference by 2e-05 of the largest output; other algorithms "
+            "may differ by 1e-05");
+  EXPECT_FALSE(best(*store_, task_, sample_target(), 1e-5).has_value());
+  EXPECT_FALSE(best(*store_, task_, sample_target(), 0).has_value());
+  EXPECT_TRUE(best(*store_, task_, sample_target()).has_value());
+  const Built built = artifact_for(store_.get(), task_, target::detect(), Mode::Cached, templates_, 1e-5);
+  EXPECT_FALSE(built.record.has_value());
+}
+
+TEST_F(LookupTest, AnAlternativeWithoutErrorIsNoneThatAnErrorOfZeroAllows) {
+  task_.alternatives.push_back({"swapped", testing::product(8, 8, 8)});
+  record::Record exact = record(4, 1e-3);
+  exact.candidate.design = "swapped/tiled";
+  add(exact);
+  EXPECT_TRUE(best(*store_, task_, sample_target(), 1e-30).has_value());
+  EXPECT_FALSE(best(*store_, task_, sample_target(), 0).has_value());
+}
+
+TEST_F(LookupTest, RecordsOfTheReferenceAreUsedWhateverTheirError) {
+  record::Record r = record(4, 1e-3);
+  r.measurement.max_error = 0.5;
+  add(r);
+  EXPECT_EQ(best(*store_, task_, sample_target(), 0)->candidate, r.candidate);
+}
+
+TEST_F(LookupTest, ManyFasterRecordsThatDifferTooMuchHideNoUsableOne) {
+  task_.alternatives.push_back({"swapped", testing::product(8, 8, 8)});
+  for (int i = 0; i < 40; ++i) {
+    record::Record far = record(4, 1e-3 + i * 1e-6);
+    far.candidate = {"swapped/tiled", {{"m", 4}, {"n", 2}, {"k", 2}, {"bad", i}}};
+    far.measurement.max_error = 1e-3;
+    add(far);
+  }
+  add(record(2, 5e-3));
+  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, record(2, 0).candidate);
+  EXPECT_THAT(find(store_.get()).note, ::testing::StartsWith("record 1 is passed over"));
+}
+
 TEST_F(LookupTest, TheEnvironmentSaysWhetherRecordsAreUsed) {
   const auto mode = [](const char* text) {
     setenv("TEMPER_TUNE", text, 1);

@@ -9,6 +9,8 @@
 #include "fake_hardware.h"
 #include "sample_task.h"
 #include "temper/store/sqlite_store.h"
+#include "temper/tune/lookup.h"
+#include "temper/tune/task_space.h"
 #include "temper/tune/verdict.h"
 #include "temper/tune/version.h"
 
@@ -109,6 +111,64 @@ TEST_F(TuneTest, MeasuresNothingTwice) {
   EXPECT_EQ(hardware_->measured.size(), 24U);
   EXPECT_EQ(stored().size(), 48U);
   EXPECT_TRUE(hardware_->compared_everything) << "a task that is taken up again must verify too";
+}
+
+/// Candidates of the alternative are faster; `error` is how far they are from the reference.
+testing::Table with_alternative(double error) {
+  return [error](const record::CandidateRecord& c) {
+    Fate fate = landscape(c);
+    if (algorithm_of(c.design).empty()) return fate;
+    fate.seconds /= 10;
+    fate.max_error = error;
+    return fate;
+  };
+}
+
+TEST_F(TuneTest, AnAlternativeBeyondTheErrorThatIsAllowedIsRecordedAndNeverTheBest) {
+  task_.alternatives.push_back({"swapped", testing::product(8, 8, 8)});
+  use(with_alternative(2e-5));
+  Options strict = options();
+  strict.trials = 80;
+  strict.max_error = 1e-5;
+  const Report report = run(strict);
+  const TaskReport& task = report.tasks.front();
+  EXPECT_EQ(algorithm_of(record::CandidateRecord::parse(task.best_candidate).design), "");
+  EXPECT_GT(task.failures.at("max_error"), 0);
+  EXPECT_EQ(task.failure_reason,
+            "it differs from the reference by 2e-05 of the largest output; other algorithms may differ by 1e-05");
+  for (const std::string& raced : hardware_->raced)
+    EXPECT_EQ(algorithm_of(record::CandidateRecord::parse(raced).design), "");
+  int beyond = 0;
+  for (const record::Record& record : stored()) {
+    if (algorithm_of(record.candidate.design).empty()) continue;
+    EXPECT_TRUE(record.measurement.ok());
+    EXPECT_EQ(record.measurement.max_error, 2e-5);
+    ++beyond;
+  }
+  EXPECT_EQ(beyond, task.failures.at("max_error"));
+  // The same records serve a user who allows more, without a trial.
+  Options loose = options();
+  loose.trials = 1;
+  const Report later = run(loose);
+  EXPECT_EQ(algorithm_of(record::CandidateRecord::parse(later.tasks.front().best_candidate).design), "swapped");
+  EXPECT_EQ(algorithm_of(best(*store_, task_, sample_target())->candidate.design), "swapped");
+  EXPECT_EQ(algorithm_of(best(*store_, task_, sample_target(), 1e-5)->candidate.design), "");
+  // And back: what was found under the looser limit does not win under the stricter one.
+  EXPECT_EQ(algorithm_of(record::CandidateRecord::parse(run(strict).tasks.front().best_candidate).design), "");
+}
+
+TEST_F(TuneTest, NoErrorAllowedMeansNoAlternativeTried) {
+  task_.alternatives.push_back({"swapped", testing::product(8, 8, 8)});
+  use(with_alternative(0));
+  Options none = options();
+  none.max_error = 0;
+  none.trials = 1000;
+  const Report report = run(none);
+  EXPECT_EQ(report.tasks.front().valid_candidates, static_cast<std::uint64_t>(kSampleCandidates));
+  EXPECT_EQ(report.trials, kSampleCandidates);
+  Options some = options();
+  some.max_error = 1e-12;
+  EXPECT_EQ(run(some).tasks.front().valid_candidates, 2U * kSampleCandidates) << "designs of all definitions count";
 }
 
 TEST_F(TuneTest, EndsWhenTheSpaceIsExhausted) {

@@ -42,7 +42,7 @@ nlohmann::json peer_json(const PeerTime& p) {
 
 nlohmann::json bench_model(Session& s, const BenchCommand& o) {
   const graph::Program program = load_program(o.work);
-  const Records records(o.work.db, s.cancellation);
+  const Records records(o.work.db, o.work.max_error, s.cancellation);
   if (!records.note().empty()) s.progress(records.note());
   BuiltModel built = build_model(program, target::detect(), o.work.threads, records);
   for (const std::string& peer : o.peers) {
@@ -186,12 +186,12 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
   } else {
     entries.push_back({o.work.spec, o.work.spec});
   }
-  const Records records(o.work.db, s.cancellation);
+  const Records records(o.work.db, o.work.max_error, s.cancellation);
   if (!records.note().empty()) s.progress(records.note());
   const std::vector<int> cpus = runtime::allowed_cpus();  // timing pins this thread
   std::deque<Records> others;
   for (const std::string& path : o.against) {
-    if (!others.emplace_back(path, s.cancellation).note().empty()) s.progress(others.back().note());
+    if (!others.emplace_back(path, o.work.max_error, s.cancellation).note().empty()) s.progress(others.back().note());
   }
   std::vector<int> thread_counts{o.work.threads};
   if (o.scaling && o.work.threads > 1) thread_counts.insert(thread_counts.begin(), 1);

@@ -29,7 +29,7 @@ runtime::Plan untuned_plan(const graph::Program& program, const target::Target& 
 nlohmann::json build(Session& s, const BuildOptions& o) {
   for (const std::string& input : {o.work.model, o.work.db}) refuse_overwriting(input, o.output);
   const graph::Program program = load_program(o.work);
-  const Records records(o.work.db, s.cancellation);
+  const Records records(o.work.db, o.work.max_error, s.cancellation);
   if (!records.note().empty()) s.progress(records.note());
   const target::Target target = target::detect();
   BuiltModel built = build_model(program, target, o.work.threads, records);

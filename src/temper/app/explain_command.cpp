@@ -70,7 +70,7 @@ nlohmann::json explain_model(Session& s, const ExplainOptions& o) {
   const std::vector<tune::Task> list = tune::tasks_from_model(program, o.work.threads, target);
   for (const tune::Task& task : list) {
     s.cancellation.throw_if_requested();
-    const auto record = store ? tune::best(*store, task, target) : std::nullopt;
+    const auto record = store ? tune::best(*store, task, target, o.work.max_error) : std::nullopt;
     labels.push_back(record ? "record " + std::to_string(record->id) : "default");
     tasks.push_back({{"name", task.name},
                      {"key", task.key.text()},
@@ -148,7 +148,8 @@ nlohmann::json explain(Session& s, const ExplainOptions& o) {
     task = tune::task_from_spec(o.work.spec, o.work.threads);
   }
   const auto store = open_store(o.work.db, false);
-  const tune::LookedUp found = tune::schedule_for(store.get(), *task, target);
+  const tune::LookedUp found =
+      tune::schedule_for(store.get(), *task, target, space::builtin_templates(), o.work.max_error);
   if (!found.note.empty()) s.progress(found.note);
   return explain_schedule(s, o, *found.compute, found.schedule, target, task->key.text());
 }

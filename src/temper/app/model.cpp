@@ -96,8 +96,8 @@ std::unique_ptr<store::Store> open_store(const std::string& path, bool create) {
   return store::open_sqlite(path, create ? store::OpenMode::Create : store::OpenMode::ReadOnly);
 }
 
-Records::Records(const std::string& path, CancellationToken cancellation)
-    : mode_(tune::mode_from_environment()), cancellation_(std::move(cancellation)) {
+Records::Records(const std::string& path, double max_error, CancellationToken cancellation)
+    : mode_(tune::mode_from_environment()), max_error_(max_error), cancellation_(std::move(cancellation)) {
   if (mode_ == tune::Mode::Off) {
     note_ = "TEMPER_TUNE is off: default schedules";
     return;
@@ -110,6 +110,7 @@ tune::Built Records::artifact(const tune::Task& task, const target::Target& targ
   tune::Options options;
   options.store = store_.get();
   options.target = target;
+  options.max_error = max_error_;
   options.cancellation = cancellation_;
   tune::Built built = tune::artifact_on_demand(task, store_ == nullptr ? tune::Mode::Off : mode_, options);
   cancellation_.throw_if_requested();

@@ -29,6 +29,7 @@ struct ModelOptions {
   std::vector<std::string> disabled_passes;
   int threads = 1;
   std::string db = "temper.db";
+  double max_error = tune::kMaxError;  ///< of alternative algorithms, see `tune::Options::max_error`
 };
 
 /// Throws Error{InvalidArgument} when there is no such file.
@@ -50,7 +51,7 @@ class Records {
  public:
   /// Opens the database, and makes it where a search may fill it. Throws what `tune::mode_from_environment` and
   /// `open_store` throw.
-  Records(const std::string& path, CancellationToken cancellation);
+  Records(const std::string& path, double max_error, CancellationToken cancellation);
   /// The kernel of a task. Throws as `tune::artifact_on_demand`.
   tune::Built artifact(const tune::Task& task, const target::Target& target) const;
   /// Why only default schedules are used; empty when records are.
@@ -58,6 +59,7 @@ class Records {
 
  private:
   tune::Mode mode_;
+  double max_error_;
   std::unique_ptr<store::Store> store_;
   CancellationToken cancellation_;
   std::string note_;

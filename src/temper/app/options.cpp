@@ -37,6 +37,12 @@ void declare_work(CLI::App& command, ModelOptions& options, bool spec_allowed) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command.add_option("--db", options.db, "The database of records")->capture_default_str();
+  command
+      .add_option("--max-error", options.max_error,
+                  "How far other algorithms (Winograd, one-pass moments) may be from the reference, over the largest "
+                  "output; 0: none of them")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 }
 
 void declare_disabled_passes(CLI::App& command, std::vector<std::string>& passes, const std::string& text) {

@@ -178,7 +178,7 @@ nlohmann::json run_model(Session& s, const RunOptions& o) {
     plan = runtime::load_bundle(o.work.model);
   } else {
     graph::Program program = load_program(o.work);
-    const Records records(o.work.db, s.cancellation);
+    const Records records(o.work.db, o.work.max_error, s.cancellation);
     if (!records.note().empty()) s.progress(records.note());
     Kernels kernels(o, records);
     plan = std::make_shared<const runtime::Plan>(kernels.build(program));

@@ -26,7 +26,6 @@ struct TuneOptions {
   std::vector<std::string> options;
   std::uint64_t seed = 0;
   int patience = -1;
-  double max_error = tune::Options{}.max_error;
   bool measure_random = false;
   bool no_peer = false;
 };
@@ -104,7 +103,7 @@ nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& prog
   for (const auto& [name, mode] : {std::pair{"default", tune::Mode::Off}, std::pair{"tuned", tune::Mode::Cached}}) {
     BuiltModel built = build_model(program, target, o.work.threads, [&, wanted = mode](const tune::Task& task) {
       s.cancellation.throw_if_requested();
-      return tune::artifact_for(&store, task, target, wanted);
+      return tune::artifact_for(&store, task, target, wanted, space::builtin_templates(), o.work.max_error);
     });
     plans.push_back({name, std::make_shared<const runtime::Plan>(std::move(built.plan))});
   }
@@ -173,7 +172,7 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
   options.seed = o.seed;
   if (o.patience >= 0) options.patience = o.patience;
   options.measure_random = o.measure_random;
-  options.max_error = o.max_error;
+  options.max_error = o.work.max_error;
   options.cancellation = s.cancellation;
 
   graph::Program program;
@@ -248,12 +247,6 @@ void declare_tune(CLI::App& command, Session& session) {
   declare_seed(command, o->seed, "Seed of the search");
   command.add_option("--patience", o->patience, "Trials without a gain after which a task stops; 0: never")
       ->check(CLI::Range(0, 1 << 30));
-  command
-      .add_option("--max-error", o->max_error,
-                  "How far other algorithms (Winograd, one-pass moments) may be from the reference, over the largest "
-                  "output; 0: none of them")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
   command.add_flag("--random-sample", o->measure_random,
                    "Also measure some uniformly drawn candidates and report their median");
   command.add_flag("--no-peer", o->no_peer, "Do not time ONNX Runtime at the end");

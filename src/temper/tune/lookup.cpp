@@ -20,25 +20,50 @@ namespace {
 
 constexpr int kRecordsRead = 16;
 
+std::string passed_over(const record::Record& record, const std::string& reason) {
+  return "record " + std::to_string(record.id) + " is passed over: " + reason;
+}
+
 bool is_current(const record::Record& record) {
   return record.schema == record::kRecordSchema && record.temper_version == version();
 }
 
+struct Usable {
+  std::vector<record::Record> records;
+  std::string note;  ///< which faster ones differ too much from the reference
+};
+
+/// The fastest records of this definition that are within `max_error`; reads on until there is one.
+Usable fastest(const store::Store& store, const Task& task, const std::string& fingerprint, double max_error) {
+  for (int count = kRecordsRead;; count *= 2) {
+    Usable out;
+    const std::vector<record::Record> read = store.best(task.key, fingerprint, count);
+    for (const record::Record& record : read) {
+      if (record.definition_hash != task.definition_hash) continue;
+      if (within_max_error(record.candidate.design, record.measurement, max_error)) {
+        out.records.push_back(record);
+      } else if (out.note.empty() && out.records.empty()) {
+        out.note = passed_over(record, beyond_max_error(record.measurement, max_error));
+      }
+    }
+    if (!out.records.empty() || read.size() < static_cast<std::size_t>(count)) return out;
+  }
+}
+
 /// Records that may be used, in the order in which they should be: winners fastest first, then the default's if it is
 /// known; other versions' last.
-std::vector<record::Record> usable(const store::Store& store, const Task& task, const target::Target& target) {
+Usable usable(const store::Store& store, const Task& task, const target::Target& target, double max_error) {
   const std::string fingerprint = target::fingerprint(target);
-  std::vector<record::Record> records = store.best(task.key, fingerprint, kRecordsRead);
-  std::erase_if(records, [&](const record::Record& r) { return r.definition_hash != task.definition_hash; });
+  auto [records, note] = fastest(store, task, fingerprint, max_error);
   std::stable_partition(records.begin(), records.end(), is_current);
-  if (records.empty()) return records;
+  if (records.empty()) return {{}, note};
   std::optional<record::Record> untuned;
   for (record::Record& record : store.all(task.key, fingerprint)) {
     const bool matches = record.strategy == kDefaultOrigin && record.measurement.ok() &&
                          record.definition_hash == task.definition_hash && is_current(record);
     if (matches) untuned = std::move(record);
   }
-  if (!untuned) return records;
+  if (!untuned) return {std::move(records), note};
   untuned = store.record(untuned->id);  // with its trace
   std::vector<record::Record> result;
   for (record::Record& record : records) {
@@ -46,7 +71,7 @@ std::vector<record::Record> usable(const store::Store& store, const Task& task, 
   }
   const auto first_old = std::ranges::find_if(result, [](const record::Record& r) { return !is_current(r); });
   result.insert(first_old, std::move(*untuned));
-  return result;
+  return {std::move(result), note};
 }
 
 const ir::Compute* definition_of(const Task& task, std::string_view algorithm) {
@@ -73,8 +98,9 @@ Mode mode_from_environment() {
               "environment variable TEMPER_TUNE", "use off, cached or on");
 }
 
-std::optional<record::Record> best(const store::Store& store, const Task& task, const target::Target& target) {
-  std::vector<record::Record> records = usable(store, task, target);
+std::optional<record::Record> best(const store::Store& store, const Task& task, const target::Target& target,
+                                   double max_error) {
+  std::vector<record::Record> records = usable(store, task, target, max_error).records;
   if (records.empty()) return std::nullopt;
   return std::move(records.front());
 }
@@ -102,17 +128,18 @@ LookedUp schedule_of(const record::Record& record, const Task& task, const targe
 }
 
 LookedUp schedule_for(const store::Store* store, const Task& task, const target::Target& target,
-                      std::span<const space::Template> templates) {
+                      std::span<const space::Template> templates, double max_error) {
   std::string note;
   if (store != nullptr) {
-    for (const record::Record& record : usable(*store, task, target)) {
+    const Usable found_records = usable(*store, task, target, max_error);
+    note = found_records.note;
+    for (const record::Record& record : found_records.records) {
       try {
         LookedUp found = schedule_of(record, task, target, templates);
         found.note = note;
         return found;
       } catch (const Error& error) {
-        note += (note.empty() ? "" : "\n") + ("record " + std::to_string(record.id)) +
-                " is passed over: " + error.message();
+        note += (note.empty() ? "" : "\n") + passed_over(record, error.message());
       }
     }
   }
@@ -123,9 +150,9 @@ LookedUp schedule_for(const store::Store* store, const Task& task, const target:
 }
 
 Built artifact_for(const store::Store* store, const Task& task, const target::Target& target, Mode mode,
-                   std::span<const space::Template> templates) {
+                   std::span<const space::Template> templates, double max_error) {
   compile::Compiler compiler(target);
-  LookedUp found = schedule_for(mode == Mode::Off ? nullptr : store, task, target, templates);
+  LookedUp found = schedule_for(mode == Mode::Off ? nullptr : store, task, target, templates, max_error);
   return {std::move(found.record), compiler.compile(found.schedule).artifact, std::move(found.note)};
 }
 

@@ -15,6 +15,10 @@
 
 namespace temper::tune {
 
+/// Largest difference from the reference that an alternative's outputs may show unless the user says otherwise, over
+/// the largest absolute output.
+inline constexpr double kMaxError = 1e-4;
+
 struct Task {
   std::string name;                            ///< for people: "conv2d(n=1,ic=64,...)", or the model's node
   record::TaskKey key;                         ///< identity; its last field is `threads`

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "temper/support/error.h"
@@ -11,6 +12,18 @@ namespace temper::tune {
 std::string_view algorithm_of(std::string_view design) {
   const std::size_t slash = design.find('/');
   return slash == std::string_view::npos ? std::string_view() : design.substr(0, slash);
+}
+
+bool within_max_error(std::string_view design, const record::Measurement& measurement, double max_error) {
+  return algorithm_of(design).empty() || (max_error > 0 && measurement.max_error <= max_error);
+}
+
+std::string beyond_max_error(const record::Measurement& measurement, double max_error) {
+  std::ostringstream text;
+  text << "it differs from the reference by " << measurement.max_error
+       << " of the largest output; other algorithms may "
+       << "differ by " << max_error;
+  return text.str();
 }
 
 TaskSpace::TaskSpace(const Task& task, const target::Target& target, std::span<const space::Template> templates,

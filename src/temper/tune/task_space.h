@@ -17,6 +17,12 @@ namespace temper::tune {
 /// Splits the design name of an alternative, `algorithm/template`; the algorithm is empty for the reference definition.
 std::string_view algorithm_of(std::string_view design);
 
+/// Whether a design with this measurement may be used where alternatives may differ from the reference by `max_error`:
+/// those of the reference definition always, an alternative when its measured error is no larger; none with 0.
+bool within_max_error(std::string_view design, const record::Measurement& measurement, double max_error);
+/// Why it may not, in words.
+std::string beyond_max_error(const record::Measurement& measurement, double max_error);
+
 class TaskSpace : public search::Space {
  public:
   enum class Algorithms : std::uint8_t { All, Reference };  ///< Reference: no alternatives

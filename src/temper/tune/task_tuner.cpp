@@ -4,7 +4,6 @@
 #include <cmath>
 #include <exception>
 #include <limits>
-#include <sstream>
 #include <utility>
 
 #include "temper/compile/replay.h"
@@ -111,9 +110,10 @@ void TaskTuner::resume() {
       if (candidate == *default_ && record.measurement.failure == FailureKind::Unstable) continue;
       at_.emplace(candidate, entries_.size());
       entries_.push_back({candidate, record.measurement, record.strategy, record.seed, {}, false});
-      told.push_back({candidate, record.measurement.ok(), record.measurement.min_seconds});
+      const bool counts = usable(entries_.back());
+      told.push_back({candidate, counts, record.measurement.min_seconds});
       const double before = best_by_trial_.empty() ? 0 : best_by_trial_.back();
-      const bool gain = record.measurement.ok() && (before == 0 || record.measurement.min_seconds < before);
+      const bool gain = counts && (before == 0 || record.measurement.min_seconds < before);
       if (record.measurement.failure != FailureKind::InvalidSchedule)
         best_by_trial_.push_back(gain ? record.measurement.min_seconds : before);
       ++resumed_;
@@ -239,19 +239,18 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
           break;
         }
         const double start = session_->phases->elapsed();
-        Measurement measurement = built[i].ok() ? run(built[i], is_alternative(jobs[first + i].candidate))
-                                                : failed(built[i].failure, built[i].reason);
+        Measurement measurement = built[i].ok() ? run(built[i]) : failed(built[i].failure, built[i].reason);
         measurement.build_seconds = built[i].seconds;
         const double took = build_seconds + session_->phases->elapsed() - start;
         trial_seconds_ = trials_ == 0 ? took : kLatest * took + (1 - kLatest) * trial_seconds_;
         session_->budget.spend_trial();
         ++trials_;
-        const Measurement& added = measurement;
-        const double best = best_by_trial_.empty() ? 0 : best_by_trial_.back();
-        const bool gain = added.ok() && (best == 0 || added.min_seconds < best);
-        since_gain_ = added.ok() && (best == 0 || added.min_seconds < best * (1 - kPatienceGain)) ? 0 : since_gain_ + 1;
-        best_by_trial_.push_back(gain ? added.min_seconds : best);
-        add(jobs[first + i].candidate, measurement, origin, std::move(built[i].artifact));
+        add(jobs[first + i].candidate, std::move(measurement), origin, std::move(built[i].artifact));
+        const Entry& added = entries_.back();
+        const double best = best_by_trial_.empty() ? 0 : best_by_trial_.back(), time = added.measurement.min_seconds;
+        const bool gain = usable(added) && (best == 0 || time < best);
+        since_gain_ = gain && (best == 0 || time < best * (1 - kPatienceGain)) ? 0 : since_gain_ + 1;
+        best_by_trial_.push_back(gain ? time : best);
         if (gain && trials_ > 1) emit(Event::Kind::NewBest);
       }
       if (last < std::min(first + chunk, jobs.size())) complete = false;
@@ -291,7 +290,7 @@ void TaskTuner::recover_reference() {
   if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok())
     sources.insert(sources.begin(), *entry);
   // Outputs of the reference definition are closest to it.
-  std::ranges::stable_partition(sources, [&](std::size_t i) { return !is_alternative(entries_[i].candidate); });
+  std::ranges::stable_partition(sources, [&](std::size_t i) { return algorithm_of(design_of(entries_[i])).empty(); });
   if (sources.size() > 3) sources.resize(3);
   for (const std::size_t i : sources) {
     Entry& entry = entries_[i];
@@ -313,11 +312,15 @@ void TaskTuner::recover_reference() {
   }
 }
 
-bool TaskTuner::is_alternative(const search::Candidate& candidate) const {
-  return !algorithm_of(space_->designs()[static_cast<std::size_t>(candidate.design)].name).empty();
+const std::string& TaskTuner::design_of(const Entry& entry) const {
+  return space_->designs()[static_cast<std::size_t>(entry.candidate.design)].name;
 }
 
-Measurement TaskTuner::run(const BuildResult& built, bool alternative) {
+bool TaskTuner::usable(const Entry& entry) const {
+  return entry.measurement.ok() && within_max_error(design_of(entry), entry.measurement, session_->options->max_error);
+}
+
+Measurement TaskTuner::run(const BuildResult& built) {
   const PhaseClock::Scope scope(*session_->phases, Phase::Run);
   const double idle = session_->hardware->idle_seconds();
   Measurement measurement;
@@ -334,13 +337,6 @@ Measurement TaskTuner::run(const BuildResult& built, bool alternative) {
     }
   }
   if (measurement.ok()) measurement = session_->hardware->time(built.artifact);
-  const double limit = session_->options->max_error;
-  if (measurement.ok() && alternative && measurement.max_error > limit) {
-    std::ostringstream text;
-    text << "it differs from the reference by " << measurement.max_error
-         << " of the largest output; the limit of alternatives is " << limit;
-    measurement = failed(FailureKind::WrongResult, text.str());
-  }
   measurement.run_seconds += checking;
   session_->phases->settle();
   session_->phases->transfer(Phase::Run, Phase::Idle, session_->hardware->idle_seconds() - idle);
@@ -349,13 +345,15 @@ Measurement TaskTuner::run(const BuildResult& built, bool alternative) {
 
 void TaskTuner::add(const search::Candidate& candidate, Measurement measurement, const std::string& origin,
                     std::string artifact) {
-  if (!measurement.ok()) {
-    ++failures_[std::string(record::to_string(measurement.failure))];
-    if (failure_reason_.empty()) failure_reason_ = measurement.reason;
-  }
   at_.emplace(candidate, entries_.size());
   uncommitted_.push_back(entries_.size());
   entries_.push_back({candidate, std::move(measurement), origin, session_->options->seed, std::move(artifact), false});
+  const Entry& entry = entries_.back();
+  if (usable(entry)) return;
+  const Measurement& unusable = entry.measurement;
+  ++failures_[unusable.ok() ? "max_error" : std::string(record::to_string(unusable.failure))];
+  if (failure_reason_.empty())
+    failure_reason_ = unusable.ok() ? beyond_max_error(unusable, session_->options->max_error) : unusable.reason;
 }
 
 void TaskTuner::commit() {
@@ -363,7 +361,7 @@ void TaskTuner::commit() {
   std::vector<search::Told> told;
   for (const std::size_t i : uncommitted_) {
     const Entry& entry = entries_[i];
-    told.push_back({entry.candidate, entry.measurement.ok(), entry.measurement.min_seconds});
+    told.push_back({entry.candidate, usable(entry), entry.measurement.min_seconds});
   }
   strategy_->tell(told);
   scorer_->tell(told);
@@ -402,7 +400,7 @@ std::optional<std::string> TaskTuner::trace_of(const Entry& entry) const {
 std::vector<std::size_t> TaskTuner::ranking() const {
   std::vector<std::size_t> ranked;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].measurement.ok()) ranked.push_back(i);
+    if (usable(entries_[i])) ranked.push_back(i);
   }
   std::ranges::stable_sort(ranked, {}, [&](std::size_t i) { return entries_[i].measurement.min_seconds; });
   return ranked;
@@ -452,7 +450,7 @@ TaskReport TaskTuner::report() const {
   std::vector<double> sampled;
   for (const search::Candidate& candidate : sample_) {
     const auto found = at_.find(candidate);
-    if (found != at_.end() && entries_[found->second].measurement.ok())
+    if (found != at_.end() && usable(entries_[found->second]))
       sampled.push_back(entries_[found->second].measurement.min_seconds);
   }
   if (!sampled.empty()) report.median_random_seconds = measure::median(sampled);

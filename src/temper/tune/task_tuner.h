@@ -70,9 +70,10 @@ class TaskTuner {
   /// Measures what is new of `batch`; false when the budget ended or a stop was requested before all were done.
   bool measure(const std::vector<search::Candidate>& batch, const std::string& origin);
   std::optional<Job> prepare(const search::Candidate& candidate, const std::string& origin);
-  record::Measurement run(const BuildResult& built, bool alternative);
-  /// Whether the candidate schedules one of the task's alternatives.
-  bool is_alternative(const search::Candidate& candidate) const;
+  record::Measurement run(const BuildResult& built);
+  const std::string& design_of(const Entry& entry) const;
+  /// Whether it ran and its error is one that the user allows.
+  bool usable(const Entry& entry) const;
   void load_task();
   void recover_reference();
   void add(const search::Candidate& candidate, record::Measurement measurement, const std::string& origin,
@@ -81,7 +82,7 @@ class TaskTuner {
   void commit();
   record::Record to_record(const Entry& entry) const;
   std::optional<std::string> trace_of(const Entry& entry) const;
-  /// Entries that ran, fastest first.
+  /// Usable entries, fastest first.
   std::vector<std::size_t> ranking() const;
   /// The first `count` of `ranking`.
   std::vector<std::size_t> best(std::size_t count) const;

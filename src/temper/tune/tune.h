@@ -63,8 +63,9 @@ struct Options {
   /// Also report the median of uniformly drawn candidates: `kRandomSample` trials of each task go there.
   bool measure_random = false;
   /// Largest difference from the reference that a candidate of an alternative definition may show, over the largest
-  /// absolute output. Candidates of the reference definition differ by the order of additions only.
-  double max_error = 1e-4;
+  /// absolute output; 0: no alternatives. What exceeds it is measured, stored with its error and never the best.
+  /// Candidates of the reference definition differ by the order of additions only.
+  double max_error = kMaxError;
   /// Whether winners of similar tasks in the store are among the first candidates.
   bool transfer = true;
   TimingOptions timing;
@@ -92,11 +93,12 @@ struct TaskReport {
   std::int64_t trials = 0;   ///< measured in this call
   std::int64_t resumed = 0;  ///< taken from the store
   std::uint64_t valid_candidates = 0;
-  std::map<std::string, std::int64_t> failures;  ///< kind → how many candidates, refused schedules included
-  std::string failure_reason;                    ///< what the first failure said; empty without one
-  double default_seconds = 0;                    ///< 0: the default could not be measured
-  double best_seconds = 0;                       ///< the default's when nothing beats it
-  double gflops = 0;                             ///< of the best; 0: unknown
+  /// Kind → how many candidates, refused schedules included; "max_error" for those that ran but may not be used.
+  std::map<std::string, std::int64_t> failures;
+  std::string failure_reason;  ///< what the first failure said; empty without one
+  double default_seconds = 0;  ///< 0: the default could not be measured
+  double best_seconds = 0;     ///< the default's when nothing beats it
+  double gflops = 0;           ///< of the best; 0: unknown
   std::optional<double> median_random_seconds;
   std::string best_candidate;  ///< text; empty when nothing ran
   bool default_kept = true;    ///< nothing beat the default beyond noise
