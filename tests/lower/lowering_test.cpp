@@ -163,6 +163,20 @@ TEST(Lower, LanePartialsBecomeAHorizontalSum) {
   EXPECT_EQ(ops[Op::Gather], 2) << "B's column, for the whole block and for the last";
 }
 
+// Columns that several rows of an unrolled block read are gathered once.
+TEST(Lower, EqualGathersAreOne) {
+  const Kernel kernel =
+      lowered("placeholder A[i: 16, j: 9]: f32\nstage E[j: 8, i: 16]: f32\n  body A[i, j] + A[i, j + 1]\noutput E\n",
+              "unroll E j\nsplit E i 8 peel\nreorder E i.0,j,i.1\nvectorize E i.1\n");
+  EXPECT_EQ(count(kernel.run[0].body)[Op::Gather], 9);
+}
+
+// A column that is written between two reads is gathered again.
+TEST(Lower, AGatherAfterAStoreIsAnother) {
+  const Kernel kernel = lowered(kMatmul, "split C m 5 peel\nreorder C m.0,n,k,m.1\nvectorize C m.1\nunroll C k\n");
+  EXPECT_EQ(count(kernel.run[0].body)[Op::Gather], 9 + 9) << "a column of A and the sums so far, for each term";
+}
+
 // What fused axes take apart is put together again in addresses: vectors run across rows, with no gather.
 TEST(Lower, FusedAxesAreContiguous) {
   const Kernel kernel = lowered(
@@ -275,6 +289,7 @@ TEST(Lower, KernelsEqualTheOracle) {
         "compute_at C E n\nset_scope C register\nsplit C k 8 mask\nvectorize C k.1",
         "split E n 8 mask\nvectorize E n.1\nunroll E m\nreorder E n.0,m,n.1\ncompute_at C E n.0\nset_scope C register\n"
         "split C m 4 mask\nreorder C k,n,m.0,m.1\nvectorize C m.1\nunroll C m.0\nunroll C n",
+        "split C m 5 peel\nreorder C m.0,n,k,m.1\nvectorize C m.1\nunroll C k",
         "split C n 4 shift_inwards\nvectorize C n.1\nfuse E m,n",
         "split E n 3 mask\nvectorize E n.1\nset_layout C n/4%0+1,m/1%0+2,n/1%4+0"}) {
     EXPECT_EQ(run(kMatmul, trace), "") << trace;

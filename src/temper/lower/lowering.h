@@ -159,9 +159,11 @@ class Lowering {
   int groups_ = 0;                                         ///< register writes so far
   std::int64_t scratch_ = 0, scratch_peak_ = 0;
   std::map<std::vector<Value>, std::vector<Value>> transposes_;
-  /// Loads of the current block, by (storage, component, base, displacement, lanes, mask).
+  /// Loads of the current block, by (storage, component, base, displacement, lanes, mask); gathers by their offsets.
   using LoadKey = std::tuple<int, int, Value, std::int64_t, int, Value>;
   std::vector<std::map<LoadKey, Value>> loads_;
+  /// What was loaded by this key and cannot have changed since; `kNoValue`: nothing.
+  Value known_load(const LoadKey& key) const;
 
   // the statement being lowered
   const nest::Statement* statement_ = nullptr;

@@ -146,26 +146,36 @@ Value Lowering::load(int storage, int component, const std::vector<Affine>& inde
   } else {
     Value active = lanes;
     if (mask.uniform != kNoValue) active = emit_.logical_and(emit_.widen(mask.uniform, lanes_.width), active);
-    out = emit_.gather(buffer, materialise_lanes(offset), scalar, active);
+    const LoadKey key{storage, component, materialise_lanes(offset), 0, lanes_.width, active};
+    out = known_load(key);
+    if (out == kNoValue) {
+      out = emit_.gather(buffer, std::get<2>(key), scalar, active);
+      loads_.back()[key] = out;
+    }
   }
   return dtype == ir::DType::Bool ? boolean(out) : out;
 }
 
+Value Lowering::known_load(const LoadKey& key) const {
+  const nest::Storage& s = program_.storages[static_cast<std::size_t>(std::get<0>(key))];
+  const bool read_only = s.kind == nest::StorageKind::Input || s.kind == nest::StorageKind::Constant ||
+                         (s.kind == nest::StorageKind::Blob && program_.phases.size() > 1);
+  for (std::size_t level = loads_.size(); level-- > 0;) {
+    const auto found = loads_[level].find(key);
+    if (found != loads_[level].end()) return found->second;
+    if (!read_only) break;
+  }
+  return kNoValue;
+}
+
 Value Lowering::load_run(int storage, int buffer, Type type, int component, const Affine& from, Value lanes,
                          Value uniform) {
-  const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
   Affine variable = from;
   variable.constant = 0;
   const Value base = variable.is_constant() ? kNoValue : materialise(variable);
   const LoadKey key{storage, component, base, from.constant, type.lanes, lanes};
-  const bool read_only = s.kind == nest::StorageKind::Input || s.kind == nest::StorageKind::Constant ||
-                         (s.kind == nest::StorageKind::Blob && program_.phases.size() > 1);
   if (uniform == kNoValue) {
-    for (std::size_t level = loads_.size(); level-- > 0;) {
-      const auto found = loads_[level].find(key);
-      if (found != loads_[level].end()) return found->second;
-      if (!read_only) break;
-    }
+    if (const Value known = known_load(key); known != kNoValue) return known;
   }
   Value at = base == kNoValue ? emit_.const_int(from.constant) : with_displacement(base, from.constant);
   if (uniform != kNoValue) {
