@@ -1,14 +1,14 @@
 // What a candidate costs before it runs: materialised and verified, and compiled to an artifact. Candidates are drawn
-// uniformly from the operator's whole space; `median_ms` is the median over them, in CPU time of one core.
+// uniformly from the designs of one algorithm, the reference definition's unless named; `median_ms` is the median over
+// them, in CPU time of one core.
 #include <benchmark/benchmark.h>
 #include <time.h>
 
 #include "temper/compile/compile.h"
 #include "temper/nest/build.h"
-#include "temper/ops/spec.h"
 #include "temper/peers/interleave.h"
 #include "temper/search/enumeration.h"
-#include "temper/space/template.h"
+#include "temper/tune/task_space.h"
 
 namespace temper {
 namespace {
@@ -27,16 +27,16 @@ double cpu_seconds() {
 
 /// `work` on one drawn candidate an iteration.
 template <typename Work>
-void each_candidate(benchmark::State& state, const char* spec, Work work) {
-  const ops::Workload workload = ops::parse_spec(spec);
-  const target::Target target = target::detect();
-  const space::ScheduleSpace space(workload.compute, target);
+void each_candidate(benchmark::State& state, const char* spec, const char* algorithm, Work work) {
+  const tune::TaskSpace space(tune::task_from_spec(spec, 1), target::detect(), space::builtin_templates());
   const search::SpaceIndex index(space);
   RandomStream random(3);
   std::vector<double> seconds;
   for (auto _ : state) {
     state.PauseTiming();
-    const search::Candidate candidate = index.sample(random);
+    search::Candidate candidate = index.sample(random);
+    while (tune::algorithm_of(space.designs()[static_cast<std::size_t>(candidate.design)].name) != algorithm)
+      candidate = index.sample(random);
     state.ResumeTiming();
     const double start = cpu_seconds();
     work(space, candidate);
@@ -46,8 +46,8 @@ void each_candidate(benchmark::State& state, const char* spec, Work work) {
   state.counters["median_ms"] = peers::median(seconds) * 1e3;
 }
 
-void materialise_and_verify(benchmark::State& state, const char* spec) {
-  each_candidate(state, spec, [](const space::ScheduleSpace& space, const search::Candidate& candidate) {
+void materialise_and_verify(benchmark::State& state, const char* spec, const char* algorithm = "") {
+  each_candidate(state, spec, algorithm, [](const tune::TaskSpace& space, const search::Candidate& candidate) {
     const schedule::Schedule schedule = space.materialise(candidate);
     const nest::Program program = nest::build(schedule);
     nest::verify(program, schedule);
@@ -57,19 +57,27 @@ void materialise_and_verify(benchmark::State& state, const char* spec) {
 BENCHMARK_CAPTURE(materialise_and_verify, gemm_512, kGemm);
 BENCHMARK_CAPTURE(materialise_and_verify, gemm_prime, kOddGemm);
 BENCHMARK_CAPTURE(materialise_and_verify, conv_56, kConv);
+BENCHMARK_CAPTURE(materialise_and_verify, conv_56_winograd2, kConv, "winograd2");
+BENCHMARK_CAPTURE(materialise_and_verify, conv_56_winograd4, kConv, "winograd4");
 BENCHMARK_CAPTURE(materialise_and_verify, conv_7, kSmallConv);
+BENCHMARK_CAPTURE(materialise_and_verify, conv_7_winograd2, kSmallConv, "winograd2");
+BENCHMARK_CAPTURE(materialise_and_verify, conv_7_winograd4, kSmallConv, "winograd4");
 BENCHMARK_CAPTURE(materialise_and_verify, depthwise_112, kDepthwise);
 
-void compile(benchmark::State& state, const char* spec) {
+void compile(benchmark::State& state, const char* spec, const char* algorithm = "") {
   compile::Compiler compiler(target::detect());
-  each_candidate(state, spec, [&](const space::ScheduleSpace& space, const search::Candidate& candidate) {
+  each_candidate(state, spec, algorithm, [&](const tune::TaskSpace& space, const search::Candidate& candidate) {
     benchmark::DoNotOptimize(compiler.compile(space.materialise(candidate), {}));
   });
 }
 BENCHMARK_CAPTURE(compile, gemm_512, kGemm)->Iterations(200)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(compile, gemm_prime, kOddGemm)->Iterations(200)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(compile, conv_56, kConv)->Iterations(200)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, conv_56_winograd2, kConv, "winograd2")->Iterations(200)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, conv_56_winograd4, kConv, "winograd4")->Iterations(200)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(compile, conv_7, kSmallConv)->Iterations(200)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, conv_7_winograd2, kSmallConv, "winograd2")->Iterations(200)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, conv_7_winograd4, kSmallConv, "winograd4")->Iterations(200)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(compile, depthwise_112, kDepthwise)->Iterations(200)->Unit(benchmark::kMillisecond);
 
 }  // namespace

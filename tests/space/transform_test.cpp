@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 #include "temper/ir/oracle.h"
 #include "temper/nest/build.h"
@@ -23,11 +24,12 @@ target::Target target_of(int vector_bytes, int registers) {
   return target;
 }
 
-/// Shapes whose rows, columns and channels do not divide by tiles and vectors, and with images and operands of their
-/// own.
+/// Shapes whose rows, columns and channels do not divide by tiles and vectors, with images and operands of their own,
+/// and one whose channels can be cut into blocks.
 std::vector<ops::Workload> workloads() {
   std::vector<ops::Workload> out;
-  for (const char* shape : {"n=1,ic=8,h=7,w=7,oc=8", "n=2,ic=9,h=5,w=11,oc=19", "n=1,ic=17,h=10,w=3,oc=33"}) {
+  for (const char* shape :
+       {"n=1,ic=8,h=7,w=7,oc=8", "n=2,ic=9,h=5,w=11,oc=19", "n=1,ic=17,h=10,w=3,oc=33", "n=1,ic=8,h=6,w=9,oc=32"}) {
     for (const char* rest :
          {"layout=nhwc", "layout=nchw", "layout=nhwc,epilogue=bias+relu", "layout=nchw,epilogue=bias+add+hardswish"})
       out.push_back(ops::parse_spec(std::string("conv2d(") + shape + ",kh=3,kw=3,pad=1," + rest + ")"));
@@ -93,6 +95,34 @@ TEST(Transformed, TheLoopsMeanTheReference) {
         }
       }
     }
+  }
+}
+
+/// Knobs of the only design, by name.
+std::int64_t knob(const ScheduleSpace& space, const search::Candidate& candidate, const std::string& name) {
+  for (const auto& [key, value] : search::to_record(space, candidate).knobs) {
+    if (key == name) return value;
+  }
+  ADD_FAILURE() << "there is no knob " << name;
+  return 0;
+}
+
+TEST(Transformed, BlocksOfChannelsAreEqualAndShareOneTransformOfTheData) {
+  const ops::Workload workload = ops::parse_spec("conv2d(ic=64,h=7,w=7,oc=96,kh=3,kw=3,pad=1,layout=nhwc)");
+  for (const ops::Alternative& alternative : workload.alternatives) {
+    const ScheduleSpace space(alternative.compute, target_of(64, 32));
+    const search::SpaceIndex index(space);
+    std::set<std::int64_t> seen;
+    for (std::uint64_t i = 0; i < index.size(0); ++i) {
+      const search::Candidate candidate = index.at(i);
+      const std::int64_t blocks = knob(space, candidate, "channel_blocks");
+      seen.insert(blocks);
+      if (blocks == 1) continue;
+      EXPECT_EQ(96 % (blocks * knob(space, candidate, "vectors") * knob(space, candidate, "vector")), 0);
+      EXPECT_EQ(knob(space, candidate, "whole"), 1);
+    }
+    EXPECT_EQ(seen, (std::set<std::int64_t>{1, 2})) << "96 are two times three vectors of 16";
+    EXPECT_EQ(knob(space, space.default_candidate(), "channel_blocks"), 1);
   }
 }
 

@@ -163,23 +163,25 @@ std::vector<std::int64_t> range_up_to(std::int64_t limit, std::int64_t most) {
   return out;
 }
 
-/// Vector widths: the target's and half of it, in elements of f32; not twice as wide as needed.
+/// Vector widths: the target's, in elements of f32, and half of it where whole vectors leave lanes empty; not twice as
+/// wide as needed.
 std::vector<std::int64_t> widths(const target::Target& target, std::int64_t extent) {
-  const std::int64_t native = target.vector_bytes / 4;
+  const std::int64_t native = target.vector_bytes / 4, half = native / 2;
   std::vector<std::int64_t> out;
-  for (std::int64_t v = std::max<std::int64_t>(native / 2, 4); v <= native; v *= 2) {
-    if (v < 2 * extent || out.empty()) out.push_back(v);
-  }
+  if (extent % native != 0 && half >= 4) out.push_back(half);
+  if (native < 2 * extent || out.empty()) out.push_back(native);
   return out;
 }
 
-/// Block sizes: 1, the extent, and what lies between.
-std::vector<std::int64_t> block_sizes(std::int64_t extent, std::initializer_list<std::int64_t> between) {
+/// Sizes that cut the extent into equal blocks, each of which then has one body; where there are none but 1 and the
+/// extent, two and four blocks that are nearly equal.
+std::vector<std::int64_t> block_sizes(std::int64_t extent) {
   std::vector<std::int64_t> out;
-  for (std::int64_t v : between) {
-    if (v < extent) out.push_back(v);
+  for (std::int64_t v = 1; v <= extent; ++v) {
+    if (extent % v == 0) out.push_back(v);
   }
-  out.push_back(extent);
+  if (out.size() < 3 && extent > 3) out = {1, (extent + 3) / 4, (extent + 1) / 2, extent};
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
@@ -212,7 +214,7 @@ std::vector<schedule::LayoutDim> innermost(std::size_t rank, std::size_t axis, s
 
 /// The parts that a candidate chooses.
 struct Choice {
-  std::int64_t vector, vectors, rows, unroll, block_rows, block_columns, input_vector, pad, whole;
+  std::int64_t vector, vectors, rows, unroll, block_rows, block_columns, block_vectors, input_vector, pad, whole;
 };
 
 /// The constants' transform, once, in blocks of the product's vectors.
@@ -293,7 +295,7 @@ void schedule_data(Schedule& s, const TransformedProduct& p, const Choice& c, Lo
   if (p.source_channel_axis != 3) turn_source(s, p, c, block);
 }
 
-/// The result, tile by tile, in vectors of channels. Returns the loop over blocks of tiles.
+/// The result, tile by tile, in vectors of channels. Returns the loop over blocks of channels and tiles.
 Loop schedule_result(Schedule& s, const TransformedProduct& p, const Choice& c) {
   const std::string out = p.output->name;
   const bool turned = p.channel_axis != 3;
@@ -303,23 +305,25 @@ Loop schedule_result(Schedule& s, const TransformedProduct& p, const Choice& c) 
   const std::string result = !turned ? out : p.result == p.output ? s.cache_write(out) : p.result->name;
   const std::vector<Loop> axes = s.loops(out);
   Loop block{};
-  std::vector<Loop> y, x, o, before;
+  std::vector<Loop> y, x, o;
   if (!turned) {
     y = s.split(axes[p.row_axis], {c.block_rows, p.tile}, Tail::Peel);
     x = s.split(axes[p.column_axis], {c.block_columns, p.tile}, Tail::Peel);
-    o = s.split(axes[p.channel_axis], {c.vector}, Tail::Mask);
-    s.reorder({axes[p.image_axis], y[0], x[0], y[1], x[1], o[0], y[2], x[2], o[1]});
-    block = s.fuse({axes[p.image_axis], y[0], x[0]});
-    y.erase(y.begin());
-    x.erase(x.begin());
+    o = s.split(axes[p.channel_axis], {c.block_vectors, c.vector}, Tail::Mask);
+    s.reorder({axes[p.image_axis], o[0], y[0], x[0], y[1], x[1], o[1], y[2], x[2], o[2]});
+    block = s.fuse({axes[p.image_axis], o[0], y[0], x[0]});
+    for (std::vector<Loop>* parts : {&y, &x, &o}) parts->erase(parts->begin());
   } else {
     // The output's own loops turn squares of the result, whose channels are innermost.
     const std::vector<Loop> rows = s.split(axes[p.row_axis], {c.block_rows * p.tile}, Tail::Peel);
-    const std::vector<Loop> columns = s.split(axes[p.column_axis], {c.block_columns * p.tile, c.vector}, Tail::Mask);
-    const std::vector<Loop> channels = s.split(axes[p.channel_axis], {c.vector}, Tail::Peel);
-    s.reorder({axes[p.image_axis], rows[0], columns[0], channels[0], rows[1], columns[1], channels[1], columns[2]});
-    block = s.fuse({axes[p.image_axis], rows[0], columns[0]});
-    s.unroll(channels[1]);
+    std::vector<Loop> columns = s.split(axes[p.column_axis], {c.block_columns * p.tile}, Tail::Peel);
+    const std::vector<Loop> lanes = s.split(columns[1], {c.vector}, Tail::Mask);
+    columns = {columns[0], lanes[0], lanes[1]};
+    const std::vector<Loop> channels = s.split(axes[p.channel_axis], {c.block_vectors, c.vector}, Tail::Peel);
+    s.reorder({axes[p.image_axis], channels[0], rows[0], columns[0], channels[1], rows[1], columns[1], channels[2],
+               columns[2]});
+    block = s.fuse({axes[p.image_axis], channels[0], rows[0], columns[0]});
+    s.unroll(channels[2]);
     s.vectorize(columns[2]);
     const std::string square = s.cache_read(result, out);
     in_registers(s, square, columns[1], p.channel_axis, c.vector);
@@ -352,9 +356,10 @@ void apply_transformed(Schedule& s, Knobs& knobs, const target::Target& target, 
   c.vector = knobs.choice("vector", widths(target, outputs), native);
   c.vectors = knobs.choice("vectors", range_up_to((outputs + 3) / 4, 4), 2);
   c.rows = knobs.choice("rows", range_up_to(tile_rows * tile_columns, 28), 12);
-  c.unroll = knobs.choice("unroll", block_sizes(std::min<std::int64_t>(inner, 4), {1, 2}), 1);
-  c.block_rows = knobs.choice("block_rows", block_sizes(tile_rows, {1, 2, 3, 4, 5, 7, 8}), 1);
-  c.block_columns = knobs.choice("block_columns", block_sizes(tile_columns, {4, 7, 8, 14, 16, 28}), 14);
+  c.unroll = knobs.choice("unroll", {1, 2, 4}, 1);
+  c.block_rows = knobs.choice("block_rows", block_sizes(tile_rows), 1);
+  c.block_columns = knobs.choice("block_columns", block_sizes(tile_columns), 14);
+  const std::int64_t channel_blocks = knobs.choice("channel_blocks", {1, 2, 4, 8, 16}, 1);
   c.input_vector = knobs.choice("input_vector", widths(target, inner), native);
   c.pad = knobs.choice("pad", {0, 16}, 16);
   c.whole = knobs.choice("whole", {0, 1}, 0);
@@ -365,8 +370,13 @@ void apply_transformed(Schedule& s, Knobs& knobs, const target::Target& target, 
   knobs.require("block of whole rows", {"block_rows", "block_columns"},
                 [tile_columns](auto k) { return k[0] == 1 || k[1] == tile_columns; });
   knobs.require("rows in a block", {"rows", "block_rows", "block_columns"}, [](auto k) { return k[0] <= k[1] * k[2]; });
+  knobs.require("equal blocks of channels", {"channel_blocks", "vector", "vectors"},
+                [outputs](auto k) { return k[0] == 1 || outputs % (k[0] * k[1] * k[2]) == 0; });
+  knobs.require("the data's transform is not repeated", {"channel_blocks", "whole"},
+                [](auto k) { return k[0] == 1 || k[1] == 1; });
   if (knobs.declaring()) return;
 
+  c.block_vectors = (outputs + channel_blocks * c.vector - 1) / (channel_blocks * c.vector);
   const Loop block = schedule_result(s, p, c);
   schedule_filter(s, p, c);
   schedule_product(s, p, c, block);
