@@ -274,6 +274,17 @@ TEST(Borders, ChoicesCutTheLoop) {
 )");
 }
 
+TEST(Borders, ChoicesCutNoLoopOfAnotherStage) {
+  EXPECT_EQ(program_text(kJoined, "split C x 8 peel\ncompute_at J C x.0"), R"(run C:
+  for C.x.0 in 0..8:
+    local J[8*C.x.0 : 8]
+    for J.x in 0..8:
+      define J[8*C.x.0 + J.x]
+    for C.x.1 in 0..8:
+      define C[8*C.x.0 + C.x.1]
+)");
+}
+
 TEST(Borders, TooManyChoicesCutNothing) {
   // 40 tensors of two elements.
   std::string compute, body = "T39[x - 78]";

@@ -28,7 +28,7 @@ struct StageForms {
   std::vector<int> init_producers;    ///< stages that the initial values read
   std::vector<Condition> conditions;  ///< affine parts of `where`
   std::vector<int> opaque;            ///< `where` expressions that are not affine
-  std::vector<Condition> choices;     ///< affine conditions of `select`, where loops may be cut; none when too many
+  std::vector<Condition> choices;     ///< affine conditions of `select`: cuts of its own loops; none when too many
 };
 
 /// Forms of every stage that is computed (empty for placeholders and inlined stages).

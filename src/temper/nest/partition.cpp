@@ -70,6 +70,8 @@ std::vector<std::int64_t> Builder::border_cuts(const StageState& state, int iter
     for (const Condition& condition : forms.conditions) {
       if (!condition.equality && !bounded_by_loop(static_cast<int>(s), condition)) cut_at(condition, s);
     }
+    // Cut for a choice of a stage computed inside, the loop would repeat everything else that is in it.
+    if (static_cast<int>(s) != state.stage) continue;
     for (const Condition& choice : forms.choices) cut_at(choice, s);
   }
   std::sort(cuts.begin(), cuts.end());
