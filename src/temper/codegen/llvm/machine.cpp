@@ -75,16 +75,23 @@ class StatisticsPass : public llvm::MachineFunctionPass {
   std::vector<PhaseStatistics>& out_;
 };
 
-/// Passes over the IR that the emitted form does not need. Loop strength reduction is superlinear in the number of
-/// carried accumulators; code-gen preparation joins the short blocks that the emitter made on purpose. LLVM has only
-/// process-wide switches for them, which the linker resets.
-void leave_the_ir_alone() {
+struct Switch {
+  const char* name;
+  bool value;
+};
+/// What the emitted form does not need. Loop strength reduction is superlinear in the number of carried accumulators;
+/// code-gen preparation joins the short blocks that the emitter made on purpose; merging of stores compares each with
+/// all others of its block, and kernels store whole vectors where they can. LLVM has only process-wide switches for
+/// them, which the linker resets.
+constexpr Switch kSwitches[] = {{"disable-lsr", true}, {"disable-cgp", true}, {"combiner-store-merging", false}};
+
+void leave_the_code_alone() {
   auto& options = llvm::cl::getRegisteredOptions();
-  for (const char* name : {"disable-lsr", "disable-cgp"}) {
+  for (const auto& [name, value] : kSwitches) {
     const auto found = options.find(name);
     TEMPER_CHECK(found != options.end(), std::string("LLVM has no option ") + name);
     auto* option = static_cast<llvm::cl::opt<bool>*>(found->second);
-    if (!option->getValue()) option->setValue(true);
+    if (option->getValue() != value) option->setValue(value);
   }
 }
 
@@ -132,7 +139,7 @@ std::string generate_code(llvm::TargetMachine& machine, llvm::Module& module, ll
   llvm::legacy::PassManager passes;
   auto* information = new llvm::MachineModuleInfoWrapperPass(&target);
   std::unique_lock<std::mutex> lock(process_state_mutex());
-  leave_the_ir_alone();
+  leave_the_code_alone();
   llvm::TargetPassConfig* pipeline = target.createPassConfig(passes);
   pipeline->setDisableVerify(true);
   passes.add(pipeline);
