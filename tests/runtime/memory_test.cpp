@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "temper/support/error.h"
 
@@ -29,6 +30,25 @@ TEST(AlignedBuffer, MovesItsMemory) {
   second = AlignedBuffer(4 << 20);
   EXPECT_EQ(second.bytes(), 4 << 20);
   EXPECT_EQ(AlignedBuffer(0).data(), nullptr);
+}
+
+TEST(BufferGroup, PutsItsBuffersSideBySide) {
+  for (const std::int64_t large : {100, 100'000, 3 << 20}) {
+    const std::vector<std::int64_t> bytes{large, 0, 64, 1};
+    const BufferGroup group(bytes);
+    ASSERT_EQ(group.size(), 4u);
+    EXPECT_EQ(group.bytes(), large + 65);
+    EXPECT_EQ(group[1].data(), nullptr);
+    for (const std::size_t i : {0u, 2u, 3u}) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(group[i].data()) % kAlignment, 0u);
+      EXPECT_EQ(static_cast<std::int64_t>(group[i].size()), bytes[i]);
+      EXPECT_TRUE(std::ranges::all_of(group[i], [](std::byte b) { return b == std::byte{0}; })) << "or they overlap";
+      std::ranges::fill(group[i], std::byte{1});
+    }
+    EXPECT_EQ(group[2].data() - group[0].data(), align_up(large));
+  }
+  EXPECT_EQ(BufferGroup().bytes(), 0);
+  EXPECT_THROW(BufferGroup(std::vector<std::int64_t>{INT64_MAX / 8, INT64_MAX / 8, INT64_MAX / 8}), Error);
 }
 
 TEST(AlignedBuffer, SaysThatTheSystemRefused) {

@@ -101,66 +101,81 @@ double relative(std::span<const float> got, std::span<const float> expected) {
   return largest > 0 ? worst / largest : worst;
 }
 
-/// The task's inputs and constants, the same numbers for every side.
+/// The task's inputs, constants and outputs, the same memory for every kernel of ours: with memory of its own each
+/// would have its own luck with the caches.
 class Data {
  public:
   Data(const tune::Task& task, RandomStream& random) {
+    std::vector<std::int64_t> bytes;
     for (const ir::StagePtr& stage : task.compute.stages) {
       if (stage->kind != ir::StageKind::Placeholder) continue;
       if (stage->dtypes[0] != ir::DType::F32)
         throw Error(ErrorCode::Unsupported, "only f32 operators can be timed", "input " + stage->name);
       std::int64_t count = 1;
       for (std::int64_t d : stage->shape()) count *= d;
-      std::vector<float>& values = values_[stage->name];
-      values.resize(static_cast<std::size_t>(count));
-      for (float& v : values) v = static_cast<float>(random.uniform_real() * 2 - 1);
+      bytes.push_back(count * static_cast<std::int64_t>(sizeof(float)));
       placeholders_.push_back(stage.get());
+    }
+    memory_ = runtime::BufferGroup(bytes);
+    for (std::size_t i = 0; i < placeholders_.size(); ++i) {
+      const std::span<std::byte> of_stage = memory_[i];
+      const std::span<float> values{reinterpret_cast<float*>(of_stage.data()), of_stage.size() / sizeof(float)};
+      for (float& v : values) v = static_cast<float>(random.uniform_real() * 2 - 1);
+      values_[placeholders_[i]->name] = values;
     }
   }
 
   std::span<const ir::Stage* const> placeholders() const { return placeholders_; }
-  const std::vector<float>& of(const std::string& name) const { return values_.at(name); }
+  std::span<const float> of(const std::string& name) const { return values_.at(name); }
   ir::Inputs bytes() const {
     ir::Inputs out;
-    for (const auto& [name, values] : values_) out[name] = std::as_bytes(std::span(values));
+    for (const auto& [name, values] : values_) out[name] = std::as_bytes(values);
     return out;
+  }
+  /// Memory for the output of that name, the same at every call.
+  std::span<float> output(const std::string& name, std::int64_t bytes) {
+    runtime::AlignedBuffer& buffer = outputs_[name];
+    if (buffer.data() == nullptr) buffer = runtime::AlignedBuffer(bytes);
+    TEMPER_CHECK(buffer.bytes() == bytes, "kernels of one task disagree about their output's size");
+    return {reinterpret_cast<float*>(buffer.data()), static_cast<std::size_t>(bytes) / sizeof(float)};
   }
 
  private:
-  std::map<std::string, std::vector<float>> values_;
+  runtime::BufferGroup memory_;
+  std::map<std::string, std::span<const float>> values_;
+  std::map<std::string, runtime::AlignedBuffer> outputs_;
   std::vector<const ir::Stage*> placeholders_;
 };
 
-/// One of Temper's kernels with its threads and memory.
+/// One of Temper's kernels with its threads; borrows the data.
 class Kernel {
  public:
-  Kernel(const codegen::Artifact& artifact, const Data& data, int threads, std::span<const int> cpus)
+  Kernel(const codegen::Artifact& artifact, Data& data, int threads, std::span<const int> cpus)
       : pool_(threads, cpus.first(std::min<std::size_t>(cpus.size(), static_cast<std::size_t>(threads)))),
         kernel_(runtime::ArtifactImage::load(artifact.bytes), pool_) {
     std::vector<const void*> constants;
     for (const temper_buffer& buffer : kernel_.image().buffers()) {
-      if (buffer.role != TEMPER_INPUT && buffer.role != TEMPER_CONSTANT && buffer.role != TEMPER_OUTPUT) continue;
-      memory_.emplace_back(buffer.bytes);
-      void* at = memory_.back().data();
       if (buffer.role == TEMPER_OUTPUT) {
-        outputs_.push_back(at);
-        result_ = {static_cast<const float*>(at), static_cast<std::size_t>(buffer.bytes) / sizeof(float)};
-        continue;
+        const std::span<float> output = data.output(buffer.name, buffer.bytes);
+        outputs_.push_back(output.data());
+        result_ = output;
+      } else if (buffer.role == TEMPER_INPUT || buffer.role == TEMPER_CONSTANT) {
+        (buffer.role == TEMPER_INPUT ? inputs_ : constants).push_back(data.of(buffer.name).data());
       }
-      std::memcpy(at, data.of(buffer.name).data(), static_cast<std::size_t>(buffer.bytes));
-      (buffer.role == TEMPER_INPUT ? inputs_ : constants).push_back(at);
     }
     kernel_.prepare(constants);
-    run();
   }
 
   void run() { kernel_.run(inputs_, outputs_); }
-  std::span<const float> result() const { return result_; }
+  /// Runs, and gives what it computed: valid until another kernel on the same data runs.
+  std::span<const float> result() {
+    run();
+    return result_;
+  }
 
  private:
   runtime::ThreadPool pool_;
   runtime::KernelInstance kernel_;
-  std::vector<runtime::AlignedBuffer> memory_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   std::span<const float> result_;
@@ -201,11 +216,11 @@ double prepare_peer(peers::Peer& peer, const tune::Task& task, const peers::Peer
   std::vector<peers::Tensor> given;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const ir::Stage& placeholder = *data.placeholders()[i];
-    const std::vector<float>& own = data.of(placeholder.name);
+    const std::span<const float> own = data.of(placeholder.name);
     const bool activation = task.key.op == "conv2d" && (specs[i].name == "in" || specs[i].name.starts_with("add"));
     const bool permute = activation && nhwc && work.layout != peers::Layout::Nhwc;
-    given.push_back(
-        peers::Tensor::f32(specs[i].name, specs[i].dims, permute ? permuted(own, placeholder.shape(), false) : own));
+    const std::vector<float> turned = permute ? permuted(own, placeholder.shape(), false) : std::vector<float>{};
+    given.push_back(peers::Tensor::f32(specs[i].name, specs[i].dims, permute ? turned : own));
   }
   peer.prepare(work, std::move(given));
   peer.run(1, 0);
@@ -224,7 +239,7 @@ std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOpti
   runtime::pin_current_thread(options.cpus[0]);
   const SystemClock clock;
   RandomStream random(options.seed);
-  const Data data(contests.front().task, random);
+  Data data(contests.front().task, random);
 
   std::vector<OpTimes> out(contests.size());
   std::deque<Kernel> kernels;

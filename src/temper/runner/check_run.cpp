@@ -57,8 +57,8 @@ Outcome check_interface(const runtime::ArtifactImage& image, const TaskData& tas
       const auto found = task.inputs.find(name);
       if (found == task.inputs.end())
         return interface_error("the task has no " + std::string(role_name(buffer.role)) + " '" + name + "'");
-      if (found->second.aligned.bytes() != buffer.bytes)
-        return interface_error(size_error(buffer, found->second.aligned.bytes()));
+      if (static_cast<std::int64_t>(found->second.aligned.size()) != buffer.bytes)
+        return interface_error(size_error(buffer, static_cast<std::int64_t>(found->second.aligned.size())));
     } else if (buffer.role == TEMPER_OUTPUT) {
       const auto found = task.outputs.find(name);
       if (found == task.outputs.end()) return interface_error("the task has no output '" + name + "'");

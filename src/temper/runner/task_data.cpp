@@ -57,10 +57,20 @@ TaskData make_task_data(const protocol::SetTask& message) {
   TaskData task;
   task.id = message.task();
   task.cold_constants = message.cold_constants();
+  std::vector<std::int64_t> bytes;
+  for (const protocol::TaskInput& input : message.inputs()) {
+    checked_dtype(input.dtype(), input.bytes(), input.name());
+    bytes.push_back(input.bytes());
+  }
+  for (const protocol::TaskOutput& output : message.outputs()) {
+    checked_dtype(output.dtype(), output.bytes(), output.name());
+    bytes.push_back(output.bytes());
+  }
+  task.memory = runtime::BufferGroup(bytes);
   for (const protocol::TaskInput& input : message.inputs()) {
     Input data;
     data.dtype = checked_dtype(input.dtype(), input.bytes(), input.name());
-    data.aligned = runtime::AlignedBuffer(input.bytes());
+    data.aligned = task.memory[task.inputs.size()];
     if (input.has_data()) {
       if (static_cast<std::int64_t>(input.data().size()) != input.bytes()) {
         throw Error(ErrorCode::InvalidArgument,
@@ -70,10 +80,10 @@ TaskData make_task_data(const protocol::SetTask& message) {
       }
       std::ranges::copy(std::as_bytes(std::span(input.data())), data.aligned.data());
     } else if (input.has_fill()) {
-      fill(input.fill(), data.dtype, data.aligned.span());
+      fill(input.fill(), data.dtype, data.aligned);
     }
     data.guarded = GuardedMemory(input.bytes());
-    std::ranges::copy(data.aligned.span(), data.guarded.data());
+    std::ranges::copy(data.aligned, data.guarded.data());
     data.guarded.set_writable(false);
     if (!task.inputs.emplace(input.name(), std::move(data)).second) {
       throw Error(ErrorCode::InvalidArgument, "the input is given twice", input.name());
@@ -83,6 +93,7 @@ TaskData make_task_data(const protocol::SetTask& message) {
     Output data;
     data.dtype = checked_dtype(output.dtype(), output.bytes(), output.name());
     data.bytes = output.bytes();
+    data.aligned = task.memory[task.inputs.size() + task.outputs.size()];
     data.has_expected = output.has_expected();
     data.expected = output.expected();
     data.absolute_tolerance = output.absolute_tolerance();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "temper/protocol/messages.pb.h"
@@ -12,15 +13,16 @@
 
 namespace temper::runner {
 
-/// Input data twice over: between guard zones for checking runs, read only; aligned for timing.
+/// Input data twice over: between guard zones for checking runs, read only; in `TaskData::memory` for timing.
 struct Input {
   temper_dtype dtype = TEMPER_F32;
   GuardedMemory guarded;
-  runtime::AlignedBuffer aligned;
+  std::span<std::byte> aligned;
 };
 
 struct Output {
   temper_dtype dtype = TEMPER_F32;
+  std::span<std::byte> aligned;  ///< in `TaskData::memory`, for timing
   std::int64_t bytes = 0;
   bool has_expected = false;
   std::string expected;
@@ -30,6 +32,8 @@ struct Output {
 struct TaskData {
   std::uint64_t id = 0;
   bool cold_constants = false;  ///< see SetTask
+  /// Where every candidate is timed: with memory of its own each would have its own luck with the caches.
+  runtime::BufferGroup memory;
   std::map<std::string, Input, std::less<>> inputs;
   std::map<std::string, Output, std::less<>> outputs;
 };

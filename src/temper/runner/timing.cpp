@@ -39,10 +39,15 @@ double calls(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t n
 
 TimedKernel::TimedKernel(const runtime::ArtifactImage& image, TaskData& task, runtime::ThreadPool& pool)
     : image_(&image), pool_(&pool) {
-  for (const temper_buffer& buffer : image.buffers()) {
-    const bool from_task = buffer.role == TEMPER_INPUT || buffer.role == TEMPER_CONSTANT;
-    pointers_.push_back(from_task ? task.inputs.find(buffer.name)->second.aligned.data()
-                                  : own_.emplace_back(buffer.bytes).data());
+  const auto buffers = image.buffers();
+  const auto is_own = [](const temper_buffer& b) { return b.role == TEMPER_BLOB || b.role == TEMPER_WORKSPACE; };
+  std::vector<std::int64_t> bytes;
+  for (const temper_buffer& buffer : buffers) bytes.push_back(is_own(buffer) ? buffer.bytes : 0);
+  own_ = runtime::BufferGroup(bytes);
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    pointers_.push_back(is_own(buffers[i])                 ? own_[i].data()
+                        : buffers[i].role == TEMPER_OUTPUT ? task.outputs.find(buffers[i].name)->second.aligned.data()
+                                                           : task.inputs.find(buffers[i].name)->second.aligned.data());
   }
   cold_constants_ = task.cold_constants && std::ranges::any_of(image.buffers(), is_of_constants);
   scratch_.reserve(pool.threads(), image.scratch_bytes());

@@ -13,7 +13,8 @@
 
 namespace temper::runner {
 
-/// A kernel with aligned memory of its own and the task's inputs, prepared, ready to be called over and over.
+/// A kernel with the task's inputs and outputs and what it needs of its own, prepared, ready to be called over and
+/// over.
 class TimedKernel {
  public:
   /// Allocates, and runs `prepare`. Borrows image, task and pool. Requires: `check_interface` was content.
@@ -33,7 +34,7 @@ class TimedKernel {
   const runtime::ArtifactImage* image_;
   runtime::ThreadPool* pool_;
   bool cold_constants_ = false;
-  std::vector<runtime::AlignedBuffer> own_;
+  runtime::BufferGroup own_;
   std::vector<void*> pointers_;
   runtime::Scratch scratch_;
 };

@@ -1,6 +1,7 @@
 #include "temper/runtime/executor.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <iterator>
@@ -114,6 +115,8 @@ struct CopyOut {
   Storage from;
 };
 
+bool is_blob(const temper_buffer& buffer) { return buffer.role == TEMPER_BLOB; }
+
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -126,8 +129,9 @@ struct Executor::Impl {
   std::optional<ThreadPool> pool;
   Scratch scratch;
   std::vector<ArtifactImage> images;
-  AlignedBuffer arena, workspace;
-  std::vector<AlignedBuffer> blobs;
+  BufferGroup memory;  ///< `arena` and `workspace`
+  std::span<std::byte> arena, workspace;
+  BufferGroup blobs;
   std::vector<LoadedStep> steps;
   std::vector<CopyOut> copies;
   std::vector<void*> outside;          ///< by tensor: memory of inputs and outputs during a run
@@ -171,7 +175,6 @@ void Executor::Impl::load() {
   }
 
   pool.emplace(options.threads, options.cpus);
-  arena = AlignedBuffer(plan->arena_bytes);
   std::int64_t scratch_bytes = 0, workspace_bytes = 0;
   for (const ArtifactImage& image : images) {
     scratch_bytes = std::max(scratch_bytes, image.scratch_bytes());
@@ -181,7 +184,9 @@ void Executor::Impl::load() {
     }
     workspace_bytes = std::max(workspace_bytes, sum);
   }
-  workspace = AlignedBuffer(workspace_bytes);
+  memory = BufferGroup(std::array{plan->arena_bytes, workspace_bytes});
+  arena = memory[0];
+  workspace = memory[1];
   scratch.reserve(options.threads, scratch_bytes);
 
   steps.reserve(plan->steps.size());
@@ -224,30 +229,35 @@ void Executor::Impl::load_step(const Step& step) {
 void Executor::Impl::prepare_blobs() {
   using Key =
       std::pair<std::size_t, std::vector<void*>>;  // equal constants were made one when they were added to the plan
-  std::map<Key, std::vector<void*>> prepared;
-  for (LoadedStep& step : steps) {
-    const ArtifactImage& image = images[step.image];
-    const auto buffers = image.buffers();
-    if (std::ranges::none_of(buffers, [](const temper_buffer& b) { return b.role == TEMPER_BLOB; })) continue;
-    Key key{step.image, {}};
+  std::map<Key, std::size_t> first_blob;           // position among `bytes` of the pair's first
+  std::vector<std::int64_t> bytes;
+  std::vector<std::size_t> of_step(steps.size());
+  std::vector<std::size_t> to_prepare;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const auto buffers = images[steps[s].image].buffers();
+    if (std::ranges::none_of(buffers, is_blob)) continue;
+    Key key{steps[s].image, {}};
     for (std::size_t i = 0; i < buffers.size(); ++i) {
-      if (buffers[i].role == TEMPER_CONSTANT) key.second.push_back(step.pointers[i]);
+      if (buffers[i].role == TEMPER_CONSTANT) key.second.push_back(steps[s].pointers[i]);
     }
-    auto [entry, is_new] = prepared.try_emplace(std::move(key));
-    if (is_new) {
-      std::vector<void*> pointers = step.pointers;
-      for (std::size_t i = 0; i < buffers.size(); ++i) {
-        if (buffers[i].role != TEMPER_BLOB) continue;
-        pointers[i] = blobs.emplace_back(buffers[i].bytes).data();
-        entry->second.push_back(pointers[i]);
-      }
-      run_phases(image.prepare(), pointers.data(), *pool, scratch.pointers());
-    }
-    auto next = entry->second.begin();
-    for (std::size_t i = 0; i < buffers.size(); ++i) {
-      if (buffers[i].role == TEMPER_BLOB) step.pointers[i] = *next++;
+    const auto [entry, is_new] = first_blob.try_emplace(std::move(key), bytes.size());
+    of_step[s] = entry->second;
+    if (!is_new) continue;
+    to_prepare.push_back(s);
+    for (const temper_buffer& buffer : buffers) {
+      if (is_blob(buffer)) bytes.push_back(buffer.bytes);
     }
   }
+  blobs = BufferGroup(bytes);
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const auto buffers = images[steps[s].image].buffers();
+    std::size_t next = of_step[s];
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      if (is_blob(buffers[i])) steps[s].pointers[i] = blobs[next++].data();
+    }
+  }
+  for (const std::size_t s : to_prepare)
+    run_phases(images[steps[s].image].prepare(), steps[s].pointers.data(), *pool, scratch.pointers());
 }
 
 void* Executor::Impl::stage(std::int32_t tensor) {
@@ -272,11 +282,7 @@ Executor& Executor::operator=(Executor&&) noexcept = default;
 const Plan& Executor::plan() const { return *impl_->plan; }
 std::span<const double> Executor::step_seconds() const { return impl_->step_seconds; }
 
-std::int64_t Executor::blob_bytes() const {
-  std::int64_t sum = 0;
-  for (const AlignedBuffer& blob : impl_->blobs) sum += blob.bytes();
-  return sum;
-}
+std::int64_t Executor::blob_bytes() const { return impl_->blobs.bytes(); }
 
 void Executor::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
   Impl& self = *impl_;

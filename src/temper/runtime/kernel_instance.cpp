@@ -9,14 +9,12 @@
 namespace temper::runtime {
 
 KernelInstance::KernelInstance(ArtifactImage image, ThreadPool& pool) : image_(std::move(image)), pool_(&pool) {
-  prepared_ = true;
-  for (const temper_buffer& buffer : image_.buffers()) {
-    void* pointer = nullptr;
-    if (buffer.role == TEMPER_BLOB || buffer.role == TEMPER_WORKSPACE)
-      pointer = owned_.emplace_back(buffer.bytes).data();
-    if (buffer.role == TEMPER_CONSTANT) prepared_ = false;
-    buffers_.push_back(pointer);
-  }
+  const auto is_own = [](const temper_buffer& b) { return b.role == TEMPER_BLOB || b.role == TEMPER_WORKSPACE; };
+  std::vector<std::int64_t> bytes;
+  for (const temper_buffer& buffer : image_.buffers()) bytes.push_back(is_own(buffer) ? buffer.bytes : 0);
+  owned_ = BufferGroup(bytes);
+  for (std::size_t i = 0; i < owned_.size(); ++i) buffers_.push_back(owned_[i].data());
+  prepared_ = std::ranges::none_of(image_.buffers(), [](const temper_buffer& b) { return b.role == TEMPER_CONSTANT; });
   if (!image_.prepare().empty()) prepared_ = false;
   scratch_.reserve(pool.threads(), image_.scratch_bytes());
 }

@@ -32,7 +32,7 @@ class KernelInstance {
   ArtifactImage image_;
   ThreadPool* pool_;
   Scratch scratch_;
-  std::vector<AlignedBuffer> owned_;
+  BufferGroup owned_;
   std::vector<void*> buffers_;
   bool prepared_ = false;
 };

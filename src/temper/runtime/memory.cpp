@@ -15,6 +15,8 @@ namespace temper::runtime {
 namespace {
 
 constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
+/// A group of this many bytes is worth a huge page of its own.
+constexpr std::int64_t kHugeGroup = std::int64_t{128} << 10;
 
 [[noreturn]] void out_of_memory(std::int64_t bytes) {
   throw Error(ErrorCode::Io, "the system refused " + std::to_string(bytes) + " bytes of memory", {},
@@ -61,6 +63,28 @@ AlignedBuffer::~AlignedBuffer() {
   } else {
     std::free(data_);
   }
+}
+
+BufferGroup::BufferGroup(std::span<const std::int64_t> bytes) {
+  std::int64_t total = 0;
+  for (const std::int64_t size : bytes) {
+    TEMPER_CHECK(size >= 0, "a buffer has no negative size");
+    if (size > INT64_MAX / 4 - total) out_of_memory(size);
+    total += align_up(size);
+  }
+  memory_ = AlignedBuffer(total >= kHugeGroup ? align_up(total, kHugePage) : total);
+  std::byte* next = memory_.data();
+  parts_.reserve(bytes.size());
+  for (const std::int64_t size : bytes) {
+    parts_.emplace_back(size > 0 ? next : nullptr, static_cast<std::size_t>(size));
+    next += align_up(size);
+  }
+}
+
+std::int64_t BufferGroup::bytes() const {
+  std::int64_t sum = 0;
+  for (const std::span<std::byte> part : parts_) sum += static_cast<std::int64_t>(part.size());
+  return sum;
 }
 
 Bytes Bytes::copy_of(std::span<const std::byte> bytes) {

@@ -48,6 +48,27 @@ class AlignedBuffer {
   std::int64_t mapped_bytes_ = 0;
 };
 
+/// Several buffers side by side in one piece of memory, each aligned to 64 bytes. From 128 KiB on the whole is on huge
+/// pages, if the system grants them: few entries of the page table, and conflicts in the caches that do not depend on
+/// which small pages the system happened to give (with those, equal kernels on data as large as a second-level cache
+/// differ by 15% from one allocation to the next). Contents are zero. Movable, not copyable.
+class BufferGroup {
+ public:
+  BufferGroup() = default;
+  /// `bytes`: of each buffer; an empty one has a null pointer. Throws Error{Io} when the system refuses that much
+  /// memory.
+  explicit BufferGroup(std::span<const std::int64_t> bytes);
+
+  std::size_t size() const { return parts_.size(); }
+  std::span<std::byte> operator[](std::size_t buffer) const { return parts_[buffer]; }
+  /// Of all buffers together.
+  std::int64_t bytes() const;
+
+ private:
+  AlignedBuffer memory_;
+  std::vector<std::span<std::byte>> parts_;
+};
+
 /// Immutable bytes, aligned to 64, shared by copies: they own memory, or keep alive whatever they are a part of.
 class Bytes {
  public:
