@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "ops/harness.h"
+#include "temper/ops/workload.h"
 
 namespace temper::ops::testing {
 namespace {
@@ -90,6 +91,31 @@ TEST(Attention, FlatHeadsAndMaskOfConditions) {
                            attributes({{"q_num_heads", i64(3)}, {"kv_num_heads", i64(2)}}),
                            23}),
               HasSubstr("does not divide into heads"));
+}
+
+TEST(Attention, WorkloadsInBothLayouts) {
+  for (const bool inside : {false, true}) {
+    AttentionShape shape{2, 4, 2, 3, 5, 6, 7, 0.3, inside, {2, 1, 3, 5}};
+    const Workload work = attention_workload(shape);
+    const Heads in{random_array({2, 4, 3, 6}, 20), random_array({2, 2, 5, 6}, 21), random_array({2, 2, 5, 7}, 22)};
+    const Array mask = random_array({2, 1, 3, 5}, 23);
+    const auto stored = [&](const Array& a) {
+      if (!inside) return a;
+      return fill({a.shape[0], a.shape[2], a.shape[1], a.shape[3]},
+                  [&](const Shape& i) { return a.at({i[0], i[2], i[1], i[3]}); });
+    };
+    const auto value = [](const Array& a) { return TensorValue::from_numbers({a.dtype, a.shape}, a.values); };
+    const TensorValue q = value(stored(in.q)), k = value(stored(in.k)), v = value(stored(in.v)), m = value(mask);
+    ir::Oracle oracle(work.compute, {{"Q", *q.bytes}, {"K", *k.bytes}, {"V", *v.bytes}, {"mask", *m.bytes}});
+    const Array wanted = fill({2, 4, 3, 7}, [&](const Shape& i) {
+      const auto row = weights(in, i, 0.3, 0, [&](std::int64_t j) { return mask.at({i[0], 0, i[2], j}); });
+      double sum = 0;
+      for (std::int64_t j = 0; j < 5; ++j) sum += row[static_cast<std::size_t>(j)] * in.v.at({i[0], i[1] / 2, j, i[3]});
+      return sum;
+    });
+    const Array got{stored(wanted).shape, oracle.all(*work.compute.outputs[0]), ir::DType::F32};
+    expect_near(got, stored(wanted), inside ? "heads inside" : "heads outside", 1e-6);
+  }
 }
 
 TEST(RotaryEmbedding, HalvesAndPairs) {

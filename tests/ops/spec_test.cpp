@@ -78,6 +78,21 @@ TEST(Spec, SoftmaxAndLayerNormCompute) {
   EXPECT_EQ(norm.alternatives[0].compute.stage("out_moments")->dtypes.size(), 2U);
 }
 
+TEST(Spec, AttentionFillsInWhatFollowsFromTheSizes) {
+  EXPECT_EQ(parse_spec("attention(heads=2,queries=3,keys=5,depth=16)").text(),
+            "attention(batch=1,heads=2,key_heads=2,queries=3,keys=5,depth=16,value_depth=16,scale=0.25,mask=none,"
+            "layout=bhld,dtype=f32)");
+  const Workload w = parse_spec(
+      "attention(batch=2,heads=4,key_heads=2,queries=3,keys=5,depth=8,value_depth=6,scale=0.5,mask=2:1:3:5,layout="
+      "blhd)");
+  EXPECT_EQ(w.compute.stage("Q")->shape(), (Shape{2, 3, 4, 8}));
+  EXPECT_EQ(w.compute.stage("K")->shape(), (Shape{2, 5, 2, 8}));
+  EXPECT_EQ(w.compute.stage("V")->shape(), (Shape{2, 5, 2, 6}));
+  EXPECT_EQ(w.compute.stage("mask")->shape(), (Shape{2, 1, 3, 5}));
+  EXPECT_EQ(w.compute.outputs[0]->shape(), (Shape{2, 3, 4, 6}));
+  EXPECT_THAT(w.text(), HasSubstr("scale=0.5,mask=2:1:3:5,layout=blhd"));
+}
+
 std::string spec_error(std::string_view spec) {
   try {
     parse_spec(spec);
@@ -91,7 +106,7 @@ std::string spec_error(std::string_view spec) {
 TEST(Spec, ErrorsNameTheWordAndWhatWasExpected) {
   EXPECT_EQ(spec_error("matmull(m=1,n=1,k=1)"),
             "'matmull' is not a known operator\n  at: SPEC 'matmull(m=1,n=1,k=1)'\n  hint: expected one of matmul, "
-            "conv2d, softmax, layernorm");
+            "conv2d, softmax, layernorm, attention");
   EXPECT_EQ(spec_error("matmul(m=512,n=512)"),
             "'k' (columns of A) is missing\n  at: SPEC 'matmul(m=512,n=512)'\n  hint: write matmul(m=N,n=N,k=N)");
   EXPECT_EQ(spec_error("matmul(m=512,n=512,k=abc)"),
@@ -115,6 +130,11 @@ TEST(Spec, ErrorsNameTheWordAndWhatWasExpected) {
               HasSubstr("epilogue=bias+rely: unknown epilogue item 'rely'"));
   EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1,trans_a=yes)"), HasSubstr("expected 0 or 1"));
   EXPECT_THAT(spec_error("matmul(m=1,n=1,k=1,const=all)"), HasSubstr("expected weights or none"));
+  const std::string attention = "attention(heads=4,queries=2,keys=3,depth=5";
+  EXPECT_THAT(spec_error(attention + ",key_heads=3)"), HasSubstr("4 query heads cannot share 3 key heads"));
+  EXPECT_THAT(spec_error(attention + ",mask=1:1:2:4)"), HasSubstr("the mask does not fit the scores"));
+  EXPECT_THAT(spec_error(attention + ",mask=2:3)"), HasSubstr("four sizes, each 1 or that of batch, heads"));
+  EXPECT_THAT(spec_error(attention + ",layout=nchw)"), HasSubstr("expected bhld or blhd"));
   const std::string conv = "conv2d(ic=6,h=5,w=5,oc=6,kh=3,kw=3";
   EXPECT_THAT(spec_error(conv + ",groups=4)"), HasSubstr("ic=6 is not a multiple of groups=4"));
   EXPECT_THAT(spec_error(conv + ",layout=nchw5c)"), HasSubstr("expected nchw, nhwc, nchw8c or nchw16c"));

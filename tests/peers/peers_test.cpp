@@ -61,6 +61,14 @@ std::vector<Case> cases() {
        matmul({{"m", 9}, {"n", 17}, {"k", 33}}, {"bias", "tanh", "add", "sigmoid", "add", "hardswish"})},
       {"softmax", {"softmax", {{"rows", 7}, {"cols", 129}}, Layout::Native, {}, true, {}, {}}},
       {"layer norm", {"layernorm", {{"rows", 5}, {"cols", 100}}, Layout::Native, {}, true, {}, {}}},
+      {"attention",
+       {"attention",
+        {{"batch", 2}, {"heads", 3}, {"queries", 9}, {"keys", 11}, {"depth", 8}, {"value_depth", 5}},
+        Layout::Native,
+        {},
+        true,
+        {},
+        {}}},
   };
   for (const Layout layout : {Layout::Native, Layout::Nchw, Layout::Nhwc}) {
     const std::string suffix = ", " + std::string(to_string(layout));

@@ -107,6 +107,37 @@ inline std::vector<double> reference_layer_norm(const RowShape& s, std::span<con
   return out;
 }
 
+inline std::vector<double> reference_attention(const AttentionShape& s, std::span<const float> q,
+                                               std::span<const float> k, std::span<const float> v) {
+  const auto product = [&](std::span<const float> a, std::int64_t row, std::span<const float> b, std::int64_t other) {
+    double sum = 0;
+    for (std::int64_t d = 0; d < s.depth; ++d)
+      sum += double{a[static_cast<std::size_t>(row * s.depth + d)]} * b[static_cast<std::size_t>(other * s.depth + d)];
+    return sum;
+  };
+  std::vector<double> out;
+  for (std::int64_t head = 0; head < s.batch * s.heads; ++head) {
+    for (std::int64_t i = 0; i < s.queries; ++i) {
+      std::vector<double> weights;
+      double total = 0;
+      for (std::int64_t j = 0; j < s.keys; ++j) {
+        const double score = product(q, head * s.queries + i, k, head * s.keys + j);
+        weights.push_back(std::exp(score / std::sqrt(static_cast<double>(s.depth))));
+        total += weights.back();
+      }
+      for (std::int64_t d = 0; d < s.value_depth; ++d) {
+        double sum = 0;
+        for (std::int64_t j = 0; j < s.keys; ++j) {
+          sum += weights[static_cast<std::size_t>(j)] *
+                 v[static_cast<std::size_t>((head * s.keys + j) * s.value_depth + d)];
+        }
+        out.push_back(sum / total);
+      }
+    }
+  }
+  return out;
+}
+
 /// The channel that output element `index` belongs to, which is what a bias goes by.
 inline std::size_t channel_of(const PeerWork& work, std::size_t index) {
   if (work.op == "matmul") return index % static_cast<std::size_t>(matmul_shape(work).n);
@@ -122,6 +153,9 @@ inline std::vector<double> reference(const PeerWork& work, const std::vector<Ten
     out = reference_matmul(matmul_shape(work), inputs[0].as_f32(), inputs[1].as_f32());
   } else if (work.op == "conv2d") {
     out = reference_conv(work, inputs[0].as_f32(), inputs[1].as_f32());
+  } else if (work.op == "attention") {
+    out = reference_attention(attention_shape(work), inputs[0].as_f32(), inputs[1].as_f32(), inputs[2].as_f32());
+    next = 3;
   } else if (work.op == "softmax") {
     out = reference_softmax(row_shape(work), inputs[0].as_f32());
     next = 1;

@@ -36,7 +36,7 @@ std::string default_design(const std::string& spec, const target::Target& target
   }
 }
 
-const std::vector<std::string> kDesigns{"channels", "pixels", "window", "rows", "generic"};
+const std::vector<std::string> kDesigns{"channels", "pixels", "window", "rows", "chain", "generic"};
 
 void expect_default(const std::string& spec) {
   for (const target::Target& target : {avx2(), avx512()})

@@ -26,10 +26,25 @@ std::string field(const tune::Task& task, std::string_view name, std::string if_
   return if_absent;
 }
 
+/// Attention as the peers are given it: heads outside, none of them shared, no mask and the usual scale.
+std::optional<peers::PeerWork> attention_work(const tune::Task& task) {
+  if (field(task, "layout") != "bhld" || field(task, "mask") != "none" || field(task, "dtype") != "f32" ||
+      field(task, "key_heads") != field(task, "heads"))
+    return std::nullopt;
+  peers::PeerWork work;
+  work.op = task.key.op;
+  for (const char* name : {"batch", "heads", "queries", "keys", "depth", "value_depth"})
+    work.fields[name] = std::stoll(field(task, name));
+  const double usual = 1 / std::sqrt(static_cast<double>(work.fields["depth"]));
+  if (std::abs(std::stod(field(task, "scale")) - usual) > 1e-9) return std::nullopt;
+  return work;
+}
+
 /// The task in the terms of the peers; nothing when they have no words for it.
 std::optional<peers::PeerWork> peer_work(const tune::Task& task, bool native) {
   peers::PeerWork work;
   work.op = task.key.op;
+  if (work.op == "attention") return attention_work(task);
   if (work.op != "matmul" && work.op != "conv2d" && work.op != "softmax" && work.op != "layernorm") return std::nullopt;
   if (field(task, "trans_a", "0") != "0" || field(task, "trans_b", "0") != "0" || field(task, "dtype", "f32") != "f32")
     return std::nullopt;

@@ -22,6 +22,8 @@ constexpr SuiteEntry kEntries[] = {
     {"dep_14_s2", "conv2d(n=1,ic=512,h=14,w=14,oc=512,kh=3,kw=3,stride=2,pad=1,groups=512)"},
     {"softmax_1024", "softmax(rows=1024,cols=1024)"},
     {"layernorm_128x768", "layernorm(rows=128,cols=768)"},
+    {"attn_128", "attention(heads=12,queries=128,keys=128,depth=64)"},
+    {"attn_512", "attention(heads=12,queries=512,keys=512,depth=64)"},
 };
 
 }  // namespace

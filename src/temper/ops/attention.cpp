@@ -6,6 +6,7 @@
 
 #include "temper/ops/indexing.h"
 #include "temper/ops/softmax.h"
+#include "temper/support/error.h"
 
 namespace temper::ops {
 
@@ -83,6 +84,78 @@ Expr bias(const Node& node, const std::vector<Expr>& at, std::int64_t past, ir::
 }
 
 }  // namespace
+
+namespace {
+
+std::vector<std::int64_t> heads_shape(const AttentionShape& s, std::int64_t heads, std::int64_t length,
+                                      std::int64_t size) {
+  return s.heads_inside ? std::vector<std::int64_t>{s.batch, length, heads, size}
+                        : std::vector<std::int64_t>{s.batch, heads, length, size};
+}
+
+}  // namespace
+
+std::vector<std::int64_t> AttentionShape::query_shape() const { return heads_shape(*this, heads, queries, depth); }
+std::vector<std::int64_t> AttentionShape::key_shape() const { return heads_shape(*this, key_heads, keys, depth); }
+std::vector<std::int64_t> AttentionShape::value_shape() const {
+  return heads_shape(*this, key_heads, keys, value_depth);
+}
+std::vector<std::int64_t> AttentionShape::output_shape() const {
+  return heads_shape(*this, heads, queries, value_depth);
+}
+
+Tensor attention(const AttentionShape& s, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                 const std::string& name) {
+  if (s.key_heads < 1 || s.heads % s.key_heads != 0) {
+    throw Error(ErrorCode::InvalidArgument,
+                std::to_string(s.heads) + " query heads cannot share " + std::to_string(s.key_heads) + " key heads",
+                name, "the key heads must divide the query heads");
+  }
+  const std::vector<std::int64_t> scores_shape{s.batch, s.heads, s.queries, s.keys};
+  for (std::size_t i = 0; i < s.mask.size(); ++i) {
+    if (s.mask.size() != 4 || (s.mask[i] != 1 && s.mask[i] != scores_shape[i])) {
+      throw Error(ErrorCode::InvalidArgument, "the mask does not fit the scores", name,
+                  "four sizes, each 1 or that of batch, heads, queries and keys");
+    }
+  }
+  const auto read = [&](const Tensor& tensor, const Expr& b, const Expr& h, const Expr& i, const Expr& d) {
+    return s.heads_inside ? tensor(b, i, h, d) : tensor(b, h, i, d);
+  };
+  const auto key_head = [&](const Axis& h) {
+    return s.heads == s.key_heads ? Expr(h) : ir::floor_div(h, Expr(s.heads / s.key_heads));
+  };
+  const std::vector<std::string> row_names{"b", "h", "i", "j"};
+  const Tensor product = ir::define(
+      name + "_product", extents(scores_shape),
+      [&](Axis b, Axis h, Axis i, Axis j) {
+        const Axis d = ir::reduce("d", s.depth);
+        return ir::sum(read(q, b, h, i, d) * read(k, b, key_head(h), j, d), {d});
+      },
+      row_names);
+  const Tensor scores = ir::compute(
+      name + "_scores", extents(scores_shape),
+      [&](std::span<const Axis> axes) {
+        const std::vector<Expr> at = as_exprs(axes);
+        const Expr scaled = product.at(at) * ir::literal(s.scale, s.dtype);
+        return ir::Definition(s.mask.empty() ? scaled : scaled + broadcast_read(mask, at));
+      },
+      row_names);
+  const SoftmaxParts weights = softmax_parts(scores, {3}, name + "_weights");
+  const Tensor values =
+      ir::define(name + "_values", {s.batch, s.heads, s.queries, s.value_depth},
+                 [&](Axis b, Axis h, Axis i, Axis d) {
+                   const Axis j = ir::reduce("j", s.keys);
+                   return ir::sum(weights.exponential(b, h, i, j) * read(v, b, key_head(h), j, d), {j});
+                 },
+                 {"b", "h", "i", "d"});
+  return ir::compute(
+      name, extents(s.output_shape()),
+      [&](std::span<const Axis> axes) {
+        const Expr b = axes[0], h = axes[s.heads_inside ? 2 : 1], i = axes[s.heads_inside ? 1 : 2], d = axes[3];
+        return ir::Definition(values(b, h, i, d) * weights.scale(b, h, i));
+      },
+      s.heads_inside ? std::vector<std::string>{"b", "i", "h", "d"} : std::vector<std::string>{"b", "h", "i", "d"});
+}
 
 std::vector<Tensor> build_attention(const Node& node) {
   const Heads q = heads_of(node, kQuery, "q_num_heads");

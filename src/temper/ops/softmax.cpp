@@ -50,16 +50,21 @@ void require_rank(const Node& node) {
 
 }  // namespace
 
-Tensor softmax(const Tensor& in, const std::vector<std::int64_t>& axes, const std::string& name) {
+SoftmaxParts softmax_parts(const Tensor& in, const std::vector<std::int64_t>& axes, const std::string& name) {
   const AxisSplit split = split_axes(in.shape(), axes);
-  const Tensor largest = row_maximum(in, split, name);
-  const Tensor exponential = shifted_exponential(in, largest, split, name);
+  const Tensor exponential = shifted_exponential(in, row_maximum(in, split, name), split, name);
   const Tensor total = row_sum(exponential, split, name);
   const Tensor scale = ir::compute(name + "_scale", extents(split.outer_shape()), [&](std::span<const Axis> outer) {
     return ir::Definition(ir::literal(1, in.dtype()) / total.at(as_exprs(outer)));
   });
+  return {exponential, scale};
+}
+
+Tensor softmax(const Tensor& in, const std::vector<std::int64_t>& axes, const std::string& name) {
+  const AxisSplit split = split_axes(in.shape(), axes);
+  const SoftmaxParts parts = softmax_parts(in, axes, name);
   return ir::compute(name, extents(split.shape), [&](std::span<const Axis> index) {
-    return ir::Definition(exponential.at(as_exprs(index)) * scale.at(split.outer_of(as_exprs(index))));
+    return ir::Definition(parts.exponential.at(as_exprs(index)) * parts.scale.at(split.outer_of(as_exprs(index))));
   });
 }
 

@@ -11,6 +11,13 @@
 
 namespace temper::ops {
 
+/// Softmax before it is put together: out = exponential · scale of its row.
+struct SoftmaxParts {
+  ir::Tensor exponential;  ///< name_exp, in the shape of the input
+  ir::Tensor scale;        ///< name_scale, over the axes that are not normalised
+};
+SoftmaxParts softmax_parts(const ir::Tensor& in, const std::vector<std::int64_t>& axes, const std::string& name);
+
 ir::Tensor softmax(const ir::Tensor& in, const std::vector<std::int64_t>& axes, const std::string& name);
 ir::Tensor log_softmax(const ir::Tensor& in, const std::vector<std::int64_t>& axes, const std::string& name);
 

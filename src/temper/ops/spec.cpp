@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include "temper/support/error.h"
@@ -47,6 +48,18 @@ const SpecOperator kOperators[] = {
       {"epsilon", "1e-05", "added to the variance"},
       kDtype,
       kConst}},
+    {"attention",
+     {{"batch", "1", "sequences"},
+      {"heads", "", "heads of the queries"},
+      {"key_heads", "0", "heads of keys and values, shared by groups of query heads; 0: as heads"},
+      {"queries", "", "queries of a head"},
+      {"keys", "", "keys of a head"},
+      {"depth", "", "elements of a query and of a key"},
+      {"value_depth", "0", "elements of a value; 0: as depth"},
+      {"scale", "0", "of the scores; 0: 1/sqrt(depth)"},
+      {"mask", "none", "none, or the sizes b:h:q:k of what is added to the scores, each 1 or whole"},
+      {"layout", "bhld", "bhld or blhd: batch, heads, length, depth as tensors have them"},
+      kDtype}},
 };
 
 [[noreturn]] void fail(std::string what, std::string_view spec, std::string hint) {
@@ -241,6 +254,28 @@ Workload build_conv2d_spec(const Words& words) {
   return conv2d_workload(shape, words.epilogue(), words.constness());
 }
 
+Workload build_attention_spec(const Words& words) {
+  const auto or_else = [&](std::string_view name, std::int64_t otherwise) {
+    return words.text(name) == "0" ? otherwise : words.size(name);
+  };
+  AttentionShape shape;
+  shape.batch = words.size("batch");
+  shape.heads = words.size("heads");
+  shape.key_heads = or_else("key_heads", shape.heads);
+  shape.queries = words.size("queries");
+  shape.keys = words.size("keys");
+  shape.depth = words.size("depth");
+  shape.value_depth = or_else("value_depth", shape.depth);
+  shape.scale = words.number("scale");
+  if (shape.scale == 0) shape.scale = 1 / std::sqrt(static_cast<double>(shape.depth));
+  if (words.text("mask") != "none") shape.mask = words.numbers("mask", 1);
+  const std::string_view layout = words.text("layout");
+  if (layout != "bhld" && layout != "blhd") words.bad("layout", "bhld or blhd");
+  shape.heads_inside = layout == "blhd";
+  shape.dtype = words.dtype();
+  return attention_workload(shape);
+}
+
 using Builder = Workload (*)(const Words&);
 constexpr Builder kBuilders[] = {
     build_matmul_spec,
@@ -250,6 +285,7 @@ constexpr Builder kBuilders[] = {
       return layernorm_workload(words.size("rows"), words.size("cols"), words.number("epsilon"), words.dtype(),
                                 words.constness());
     },
+    build_attention_spec,
 };
 static_assert(std::size(kBuilders) == std::size(kOperators));
 

@@ -162,4 +162,33 @@ Workload layernorm_workload(std::int64_t rows, std::int64_t cols, double epsilon
   return workload;
 }
 
+Workload attention_workload(const AttentionShape& s) {
+  require_positive("attention", {{"batch", s.batch},
+                                 {"heads", s.heads},
+                                 {"key_heads", s.key_heads},
+                                 {"queries", s.queries},
+                                 {"keys", s.keys},
+                                 {"depth", s.depth},
+                                 {"value_depth", s.value_depth}});
+  const Tensor q = ir::placeholder("Q", extents(s.query_shape()), s.dtype),
+               k = ir::placeholder("K", extents(s.key_shape()), s.dtype),
+               v = ir::placeholder("V", extents(s.value_shape()), s.dtype);
+  const Tensor mask = s.mask.empty() ? Tensor() : ir::placeholder("mask", extents(s.mask), s.dtype);
+  std::string mask_text = s.mask.empty() ? "none" : "";
+  for (const std::int64_t size : s.mask) mask_text += (mask_text.empty() ? "" : ":") + std::to_string(size);
+  return finish("attention",
+                {{"batch", std::to_string(s.batch)},
+                 {"heads", std::to_string(s.heads)},
+                 {"key_heads", std::to_string(s.key_heads)},
+                 {"queries", std::to_string(s.queries)},
+                 {"keys", std::to_string(s.keys)},
+                 {"depth", std::to_string(s.depth)},
+                 {"value_depth", std::to_string(s.value_depth)},
+                 {"scale", number(s.scale)},
+                 {"mask", mask_text},
+                 {"layout", s.heads_inside ? "blhd" : "bhld"},
+                 {"dtype", std::string(ir::to_string(s.dtype))}},
+                attention(s, q, k, v, mask, "out"));
+}
+
 }  // namespace temper::ops

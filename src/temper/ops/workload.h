@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "temper/ops/attention.h"
 #include "temper/ops/conv2d.h"
 #include "temper/ops/epilogue.h"
 #include "temper/ops/layernorm.h"
@@ -19,7 +20,7 @@ struct Alternative {
 };
 
 struct Workload {
-  std::string op;                                           ///< "matmul", "conv2d", "softmax", "layernorm"
+  std::string op;                                           ///< "matmul", "conv2d", "softmax", "layernorm", "attention"
   std::vector<std::pair<std::string, std::string>> fields;  ///< canonical: every field, in a fixed order
   ir::Compute compute;                                      ///< verified; the reference definition
   std::vector<Alternative> alternatives;
@@ -55,5 +56,7 @@ Workload softmax_workload(std::int64_t rows, std::int64_t cols, ir::DType dtype 
 // Inputs in[rows,cols], scale[cols], bias[cols]; output "out". The alternative "one_pass" reads the input once.
 Workload layernorm_workload(std::int64_t rows, std::int64_t cols, double epsilon = 1e-5,
                             ir::DType dtype = ir::DType::F32, Constness constness = Constness::Weights);
+// Inputs Q, K, V and, where the shape has one, mask (see AttentionShape); output "out". Throws as `attention`.
+Workload attention_workload(const AttentionShape& shape);
 
 }  // namespace temper::ops

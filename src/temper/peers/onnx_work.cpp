@@ -1,6 +1,7 @@
 #include "temper/peers/onnx_work.h"
 
 #include <array>
+#include <cmath>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -13,7 +14,18 @@ namespace {
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kActivations{
     {{"relu", "Relu"}, {"hardswish", "HardSwish"}, {"sigmoid", "Sigmoid"}, {"tanh", "Tanh"}}};
 
+/// What comes before the last product of attention, as libraries know it: the weights of the values are "weights".
+std::vector<OnnxNode> attention_weights(const AttentionShape& s) {
+  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.depth)));
+  return {{"Transpose", {"k"}, {"kt"}, {{"perm", std::vector<std::int64_t>{0, 1, 3, 2}}}},
+          {"MatMul", {"q", "kt"}, {"product"}, {}},
+          {"Constant", {}, {"scale"}, {{"value", Tensor::f32("", {}, std::array{scale})}}},
+          {"Mul", {"product", "scale"}, {"scores"}, {}},
+          {"Softmax", {"scores"}, {"weights"}, {{"axis", std::int64_t{-1}}}}};
+}
+
 OnnxNode operator_node(const PeerWork& work) {
+  if (work.op == "attention") return {"MatMul", {"weights", "v"}, {}, {}};
   if (work.op == "matmul") return {"MatMul", {"a", "b"}, {}, {}};
   if (work.op == "softmax") return {"Softmax", {"in"}, {}, {{"axis", std::int64_t{-1}}}};
   if (work.op == "layernorm") {
@@ -50,6 +62,7 @@ OnnxGraph onnx_graph(const PeerWork& work, const std::vector<Tensor>& inputs) {
       graph.inputs.push_back({specs[i].name, inputs[i].dtype, specs[i].dims});
     }
   }
+  if (work.op == "attention") graph.nodes = attention_weights(attention_shape(work));
   OnnxNode node = operator_node(work);
   std::span<const std::string> steps = work.epilogue;
   if (work.op == "conv2d" && !steps.empty() && steps.front() == "bias") {

@@ -60,6 +60,13 @@ const std::vector<Operator>& operators() {
         {"dilation_w", {}, "dilation"}}},
       {"softmax", {{"rows", {}, {}}, {"cols", {}, {}}}},
       {"layernorm", {{"rows", {}, {}}, {"cols", {}, {}}}},
+      {"attention",
+       {{"batch", 1, {}},
+        {"heads", {}, {}},
+        {"queries", {}, {}},
+        {"keys", {}, {}},
+        {"depth", {}, {}},
+        {"value_depth", {}, "depth"}}},
       {"model", {}},
   };
   return table;
@@ -174,6 +181,12 @@ RowShape row_shape(const PeerWork& work) {
   return {value_of(work, op, "rows"), value_of(work, op, "cols")};
 }
 
+AttentionShape attention_shape(const PeerWork& work) {
+  const Operator& op = checked(work);
+  const auto value = [&](std::string_view name) { return value_of(work, op, name); };
+  return {value("batch"), value("heads"), value("queries"), value("keys"), value("depth"), value("value_depth")};
+}
+
 std::int64_t ConvShape::out_h() const { return (h + pad_top + pad_bottom - dilation_h * (kh - 1) - 1) / stride_h + 1; }
 std::int64_t ConvShape::out_w() const { return (w + pad_left + pad_right - dilation_w * (kw - 1) - 1) / stride_w + 1; }
 
@@ -220,6 +233,12 @@ std::vector<TensorSpec> input_specs(const PeerWork& work) {
              {"scale", {s.cols}, work.constant_weights},
              {"shift", {s.cols}, work.constant_weights}};
   }
+  if (work.op == "attention") {
+    const AttentionShape s = attention_shape(work);
+    specs = {{"q", {s.batch, s.heads, s.queries, s.depth}},
+             {"k", {s.batch, s.heads, s.keys, s.depth}},
+             {"v", {s.batch, s.heads, s.keys, s.value_depth}}};
+  }
   int adds = 0;
   for (const std::string& step : work.epilogue) {
     if (step == "bias") specs.push_back({"bias", {channels}, work.constant_weights});
@@ -238,6 +257,10 @@ TensorSpec output_spec(const PeerWork& work) {
   if (work.op == "conv2d") {
     const ConvShape s = conv_shape(work);
     return {"out", activation_dims(work.layout, s.n, s.oc, s.out_h(), s.out_w())};
+  }
+  if (work.op == "attention") {
+    const AttentionShape s = attention_shape(work);
+    return {"out", {s.batch, s.heads, s.queries, s.value_depth}};
   }
   if (work.op == "model") invalid("A model's outputs are known only to the model", work.op);
   const RowShape s = row_shape(work);

@@ -46,6 +46,9 @@ Layout parse_layout(std::string_view text);
 ///              by stride_h, stride_w, pad_top, pad_left, pad_bottom, pad_right, dilation_h, dilation_w
 ///   softmax    rows, cols                                     over cols
 ///   layernorm  rows, cols                                     over cols, epsilon 1e-5, with scale and bias
+///   attention  batch=1, heads, queries, keys, depth, value_depth=depth
+///                                                             of [batch,heads,length,depth], scale 1/sqrt(depth), no
+///                                                             mask
 ///   model      none: `model` or `model_path` says it
 struct PeerWork {
   std::string op;
@@ -66,7 +69,8 @@ struct TensorSpec {
 };
 
 /// The inputs that `work` takes, in order:
-///   matmul a, b;  conv2d in, w;  softmax in;  layernorm in, scale, shift;  then bias, then add0, add1, ...
+///   matmul a, b;  conv2d in, w;  softmax in;  layernorm in, scale, shift;  attention q, k, v;
+///   then bias, then add0, add1, ...
 /// Activations have the dims of their layout: [n,ic,h,w], or [n,h,w,ic] for nhwc; filters are [oc,ic/groups,kh,kw].
 /// Empty for a model. Throws Error{InvalidArgument} when the operator, a field or the epilogue is not of this list.
 std::vector<TensorSpec> input_specs(const PeerWork& work);
@@ -87,10 +91,14 @@ struct ConvShape {
 struct RowShape {
   std::int64_t rows, cols;
 };
+struct AttentionShape {
+  std::int64_t batch, heads, queries, keys, depth, value_depth;
+};
 /// The fields with their defaults filled in; same errors as `input_specs`.
 MatmulShape matmul_shape(const PeerWork& work);
 ConvShape conv_shape(const PeerWork& work);
 RowShape row_shape(const PeerWork& work);
+AttentionShape attention_shape(const PeerWork& work);
 
 /// Epsilon of every layer norm here.
 inline constexpr float kLayerNormEpsilon = 1e-5F;

@@ -1,4 +1,5 @@
 // The table of built-in templates, most specific first.
+#include "temper/space/chain_template.h"
 #include "temper/space/generic_template.h"
 #include "temper/space/row_template.h"
 #include "temper/space/tile_template.h"
@@ -32,6 +33,12 @@ Apply transformed(const ir::Compute& compute, const target::Target& target) {
   return [p = *product, target](schedule::Schedule& s, Knobs& knobs) { apply_transformed(s, knobs, target, p); };
 }
 
+Apply chain(const ir::Compute& compute, const target::Target& target) {
+  const std::optional<ProductChain> products = product_chain(compute);
+  if (!products) return nullptr;
+  return [p = *products, target](schedule::Schedule& s, Knobs& knobs) { apply_chain(s, knobs, target, p); };
+}
+
 Apply generic(const ir::Compute&, const target::Target& target) {
   return [target](schedule::Schedule& s, Knobs& knobs) { apply_generic(s, knobs, target); };
 }
@@ -43,6 +50,7 @@ const std::vector<Template>& table() {
       {"window", {}, {}, tile<window_plan>},
       {"rows", {}, {}, rows},
       {"tiles", {}, {}, transformed},
+      {"chain", {}, {}, chain},
       {"generic", {}, {}, generic, true},
   };
   return kTable;

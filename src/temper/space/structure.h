@@ -58,6 +58,21 @@ struct RowReductions {
 };
 std::optional<RowReductions> row_reductions(const ir::Compute& compute);
 
+/// Two products in a row, the second of which weighs its terms by what rows of the first became: attention.
+///   first[.., i, j]  = Σ_d queries · keys            scores[.., i, j] = f(first)
+///   rows[.., i]      = reductions over j and what is computed from them, row by row
+///   weights[.., i, j] = g(scores, rows)              second[.., i, d] = Σ_j weights · values
+///   output           = h(second, rows), with the axes of `second` in any order
+/// All but the operands have the same leading axes, i being the last of them.
+struct ProductChain {
+  ir::StagePtr first, scores, weights, second, output;
+  ir::StagePtr queries, keys, values;  ///< placeholders; `queries` is the one that depends on i
+  std::vector<std::string> rows;       ///< in topological order
+  std::string sharer;                  ///< the first of `rows` that reads `weights`; empty: none does
+  std::vector<int> output_axes;        ///< per axis of `second`: the axis of the output that it is
+};
+std::optional<ProductChain> product_chain(const ir::Compute& compute);
+
 /// Names of stages that are neither placeholder, reduction nor output.
 std::vector<std::string> elementwise_stages(const ir::Compute& compute);
 
