@@ -13,7 +13,8 @@ namespace {
 using testing::random_inputs;
 using testing::random_model;
 
-const std::set<std::string> kOptional{"identities", "patterns", "affine", "rank", "transposed", "gemm", "layout"};
+const std::set<std::string> kOptional{"identities", "patterns",   "attention", "affine",
+                                      "rank",       "transposed", "gemm",      "layout"};
 
 /// Largest difference over the largest magnitude (at least 1), over all outputs.
 double difference(const std::vector<ops::TensorValue>& a, const std::vector<ops::TensorValue>& b) {

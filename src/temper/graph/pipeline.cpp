@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "temper/graph/passes/attention.h"
 #include "temper/graph/passes/dead_code.h"
 #include "temper/graph/passes/fold_affine.h"
 #include "temper/graph/passes/identities.h"
@@ -22,6 +23,8 @@ constexpr std::array kPasses{
     Pass{"infer", "types of all values; what depends on constants alone is computed", infer, true},
     Pass{"identities", "nodes that return their input are removed", remove_identities, false},
     Pass{"patterns", "hard-swish, hard-sigmoid, gelu and layer norm written as several nodes", recognise_patterns,
+         false},
+    Pass{"attention", "attention written as several nodes, transposes of its heads included", recognise_attention,
          false},
     Pass{"affine", "batch norm, scales and shifts folded into convolution weights", fold_affine, false},
     Pass{"rank", "operators over one spatial axis as operators over two", lift_rank, false},

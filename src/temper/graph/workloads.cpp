@@ -1,6 +1,7 @@
 #include "temper/graph/workloads.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -138,6 +139,53 @@ std::optional<std::size_t> trailing_axis(const Graph& graph, const Node& node) {
   return static_cast<std::size_t>(axis);
 }
 
+/// Whether an Attention node does nothing but softmax(scale · Q·Kᵀ + mask)·V.
+bool is_plain_attention(const Graph& graph, const Node& node) {
+  if (node.op != "Attention") return false;
+  for (std::size_t i = 4; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] != kAbsent) return false;
+  }
+  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != kAbsent) return false;
+  }
+  const ir::DType dtype = graph.value(node.inputs[0]).dtype;
+  const bool has_mask = node.inputs.size() > 3 && node.inputs[3] != kAbsent;
+  return node.attributes.integer("is_causal", 0) == 0 && node.attributes.number("softcap", 0) == 0 &&
+         ir::is_float(dtype) && (!has_mask || graph.value(node.inputs[3]).dtype == dtype);
+}
+
+std::optional<BoundWorkload> attention(const Graph& graph, const Node& node) {
+  if (!is_plain_attention(graph, node)) return std::nullopt;
+  const Sizes q = graph.sizes(node.inputs[0]), k = graph.sizes(node.inputs[1]), v = graph.sizes(node.inputs[2]);
+  if (q.size() != k.size() || q.size() != v.size()) return std::nullopt;
+  ops::AttentionShape shape;
+  shape.dtype = graph.value(node.inputs[0]).dtype;
+  shape.batch = q[0];
+  shape.heads_inside = q.size() == 3;
+  shape.heads = shape.heads_inside ? node.attributes.integer("q_num_heads") : q[1];
+  shape.key_heads = shape.heads_inside ? node.attributes.integer("kv_num_heads") : k[1];
+  const auto length = [&](const Sizes& sizes) { return shape.heads_inside ? sizes[1] : sizes[2]; };
+  shape.queries = length(q);
+  shape.keys = length(k);
+  shape.depth = shape.heads_inside ? q[2] / shape.heads : q[3];
+  shape.value_depth = shape.heads_inside ? v[2] / shape.key_heads : v[3];
+  shape.scale = node.attributes.number("scale", 1 / std::sqrt(static_cast<double>(shape.depth)));
+  BoundWorkload bound;
+  bound.operands = {"Q", "K", "V"};
+  bound.values = {node.inputs[0], node.inputs[1], node.inputs[2]};
+  bound.outputs = {node.outputs[0]};
+  if (node.inputs.size() > 3 && node.inputs[3] != kAbsent) {
+    shape.mask = graph.sizes(node.inputs[3]);
+    // A mask that ends early hides the keys behind its end.
+    if (shape.mask.empty() || (shape.mask.back() != 1 && shape.mask.back() != shape.keys)) return std::nullopt;
+    shape.mask.insert(shape.mask.begin(), 4 - shape.mask.size(), 1);
+    bound.operands.emplace_back("mask");
+    bound.values.push_back(node.inputs[3]);
+  }
+  bound.work = ops::attention_workload(shape);
+  return bound;
+}
+
 std::optional<BoundWorkload> rows(Graph& graph, const Node& node) {
   if ((node.op != "Softmax" && node.op != "LayerNormalization") || node.outputs.size() != 1) return std::nullopt;
   const Sizes sizes = graph.sizes(node.inputs[0]);
@@ -182,7 +230,9 @@ BoundWorkload anchored_workload(Graph& graph, const Group& group, const Anchor& 
 
 BoundWorkload plain_workload(Graph& graph, const Group& group) {
   if (group.nodes.size() == 1) {
-    if (auto bound = rows(graph, graph.nodes[static_cast<std::size_t>(group.nodes[0])])) return std::move(*bound);
+    const Node& node = graph.nodes[static_cast<std::size_t>(group.nodes[0])];
+    if (auto bound = attention(graph, node)) return std::move(*bound);
+    if (auto bound = rows(graph, node)) return std::move(*bound);
   }
   return generic_workload(graph, group);
 }

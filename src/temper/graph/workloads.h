@@ -21,7 +21,8 @@ struct BoundWorkload {
 /// takes.
 BoundWorkload anchored_workload(Graph& graph, const Group& group, const Anchor& anchor);
 
-/// Softmax or layer norm over the last axes as rows and columns; anything else as its operator defines it, with the
+/// Attention without causal order, cap and earlier keys; softmax or layer norm over the last axes as rows and columns;
+/// anything else as its operator defines it, with the
 /// elementwise nodes behind it in one stage. May add constants to `graph`.
 BoundWorkload plain_workload(Graph& graph, const Group& group);
 

@@ -5,104 +5,15 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "temper/graph/passes/dead_code.h"
+#include "temper/graph/passes/matcher.h"
 
 namespace temper::graph {
 namespace {
 
 bool close(double a, double b) { return std::abs(a - b) <= 1e-5 * std::abs(b); }
-
-/// Looks backwards from a value.
-class Matcher {
- public:
-  explicit Matcher(const Graph& graph) : graph_(graph), uses_(find_uses(graph)) {}
-
-  /// The node with operator `op` that defines `id`, or null.
-  const Node* producer(ValueId id, std::string_view op) const {
-    if (id == kAbsent) return nullptr;
-    const int n = uses_.producer[static_cast<std::size_t>(id)];
-    if (n < 0) return nullptr;
-    const Node& node = graph_.nodes[static_cast<std::size_t>(n)];
-    return node.op == op ? &node : nullptr;
-  }
-
-  /// The number behind a constant of one element.
-  std::optional<double> scalar(ValueId id) const {
-    if (id == kAbsent) return std::nullopt;
-    const Value& value = graph_.value(id);
-    if (!value.is_constant() || value.data->type.elements() != 1 || !ir::is_float(value.dtype)) return std::nullopt;
-    return value.data->numbers()[0];
-  }
-
-  /// x and k of x + k (either order), or null.
-  struct Term {
-    ValueId value;
-    double constant;
-  };
-  std::optional<Term> plus_constant(ValueId id) const {
-    const Node* add = producer(id, "Add");
-    if (!add) return std::nullopt;
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (const auto k = scalar(add->inputs[i])) return Term{add->inputs[1 - i], *k};
-    }
-    return std::nullopt;
-  }
-
-  /// A product flattened through Mul, and Div by constants: constant · factors.
-  struct Product {
-    double constant = 1;
-    std::vector<ValueId> factors;
-  };
-  Product product(ValueId id, int depth = 4) const {
-    if (const Node* mul = producer(id, "Mul"); mul && depth > 0) {
-      Product all;
-      for (const ValueId input : mul->inputs) {
-        const Product part = product(input, depth - 1);
-        all.constant *= part.constant;
-        all.factors.insert(all.factors.end(), part.factors.begin(), part.factors.end());
-      }
-      return all;
-    }
-    if (const Node* div = producer(id, "Div"); div && depth > 0) {
-      if (const auto k = scalar(div->inputs[1])) {
-        Product all = product(div->inputs[0], depth - 1);
-        all.constant /= *k;
-        return all;
-      }
-    }
-    if (const auto k = scalar(id)) return Product{*k, {}};
-    return Product{1, {id}};
-  }
-
-  /// Origins of node `n` and of the nodes between it and `inputs`, in the order of the graph.
-  std::vector<std::string> origins(std::size_t n, const std::vector<ValueId>& inputs) const {
-    std::set<std::size_t> between;
-    collect(n, inputs, between);
-    std::vector<std::string> names;
-    for (const std::size_t i : between) {
-      names.insert(names.end(), graph_.nodes[i].origins.begin(), graph_.nodes[i].origins.end());
-    }
-    return names;
-  }
-
-  const Graph& graph() const { return graph_; }
-
- private:
-  void collect(std::size_t n, const std::vector<ValueId>& inputs, std::set<std::size_t>& between) const {
-    if (!between.insert(n).second) return;
-    for (const ValueId id : graph_.nodes[n].inputs) {
-      if (id == kAbsent || std::find(inputs.begin(), inputs.end(), id) != inputs.end()) continue;
-      const int producer = uses_.producer[static_cast<std::size_t>(id)];
-      if (producer >= 0) collect(static_cast<std::size_t>(producer), inputs, between);
-    }
-  }
-
-  const Graph& graph_;
-  Uses uses_;
-};
 
 struct Replacement {
   std::string op;
