@@ -332,6 +332,21 @@ TEST(Fusion, ProductsOfBlocksAreStoredAsPixels) {
   EXPECT_THAT(upsampled(3), ::testing::Contains(HasSubstr("depthtospace")));
 }
 
+// As many pixels as the input has do not make a convolution a product: these read others.
+TEST(Fusion, ConvolutionsWithStridesOrPadsAreNotStoredAsPixels) {
+  const auto shuffled = [](std::int64_t height, const List& pads) {
+    std::mt19937 random(9);
+    ModelBuilder b(15);
+    b.input("x", {std::int64_t{1}, std::int64_t{5}, height, std::int64_t{4}});
+    b.floats("w", {44, 5, 1, 1}, random_numbers(random, 220));
+    b.node("Conv", {"x", "w"}, {"c"}, attribute("strides", List{2, 1}), attribute("pads", pads));
+    b.node("DepthToSpace", {"c"}, {"y"}, attribute("blocksize", std::int64_t{2})).output("y");
+    return keys(tasks(b));
+  };
+  EXPECT_THAT(shuffled(1, {0, 0, 0, 0}), ::testing::Contains(HasSubstr("depthtospace")));
+  EXPECT_THAT(shuffled(2, {1, 0, 0, 0}), ::testing::Contains(HasSubstr("depthtospace")));
+}
+
 TEST(Fusion, CanBeTurnedOff) {
   ModelBuilder b = model({3, 4});
   b.node("MatMul", {"x", "m"}, {"p"}).node("Relu", {"p"}, {"y"}).output("y");

@@ -111,11 +111,13 @@ class Fusion {
     const Node &base = node(group.nodes[0]), &shuffle = node(next);
     if (shuffle.op != "DepthToSpace" || shuffle.layout != ops::Layout::Nhwc) return false;
     if (shuffle.attributes.text("mode", "DCR") != "DCR" || base.op != "Conv" || base.reads_nchw) return false;
-    const Sizes weights = graph_.sizes(base.inputs[1]), in = graph_.sizes(base.inputs[0]),
-                out = graph_.sizes(shuffle.outputs[0]);
+    const Sizes weights = graph_.sizes(base.inputs[1]), out = graph_.sizes(shuffle.outputs[0]);
     const std::int64_t block = shuffle.attributes.integer("blocksize");
-    // With a kernel of one pixel, as many outputs as inputs mean strides of 1 and no pads.
-    const bool pointwise = weights[2] == 1 && weights[3] == 1 && out[1] == block * in[1] && out[2] == block * in[2];
+    const auto all = [&](std::string_view name, std::int64_t value) {
+      const std::vector<std::int64_t> given = base.attributes.integers(name, {});
+      return std::all_of(given.begin(), given.end(), [&](std::int64_t each) { return each == value; });
+    };
+    const bool pointwise = weights[2] == 1 && weights[3] == 1 && all("strides", 1) && all("pads", 0);
     const bool plain = std::all_of(group.epilogue.begin(), group.epilogue.end(), [](const ops::EpilogueItem& item) {
       const ops::EpilogueOperand operand = ops::epilogue_kind(item.name).operand;
       return operand == ops::EpilogueOperand::None || operand == ops::EpilogueOperand::Channel;

@@ -105,6 +105,7 @@ BoundWorkload conv(Graph& graph, const Group& group, const Node& node, ops::Cons
   const ops::Conv2dShape s = conv_shape(graph, node);
   const ValueId weights = node.inputs[1];
   if (node.reads_nchw || !graph.value(weights).is_constant() || !is_product(s, group.epilogue)) {
+    TEMPER_CHECK(group.block == 1, "only a product is stored as the pixels of blocks");
     ops::Workload work = ops::conv2d_workload(s, group.epilogue, constness);
     if (node.reads_nchw) {
       work.compute = permute_placeholder(work.compute, "in", kToNhwc);
