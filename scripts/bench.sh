@@ -46,7 +46,7 @@ for workload in workloads:
         sys.exit(code)
 PYTHON
 say "compare, suite $suite, $threads thread(s), at most $trials trials each"
-"$temper" bench --suite "$suite" --threads "$threads" --db "$database" --peer onednn,openblas,onnxruntime
+"$temper" bench --suite "$suite" --threads "$threads" --db "$database" --peer onednn,openblas,onnxruntime,openvino
 
 say "replay: the best kernel of every task in $database is rebuilt, byte for byte, by a program that knows no operator and no template"
 build/venv/bin/python3 - "$temper" "$database" <<'PYTHON'

@@ -39,7 +39,8 @@ TEST_P(ReplayOf, RebuildsTheSameBytes) {
 INSTANTIATE_TEST_SUITE_P(
     Workloads, ReplayOf,
     ::testing::Values("matmul(m=17,n=32,k=24,epilogue=bias+relu)",
-                      "conv2d(ic=8,h=9,w=9,oc=16,kh=3,kw=3,pad=1,layout=nhwc)", "softmax(rows=6,cols=40)",
+                      "conv2d(ic=8,h=9,w=9,oc=16,kh=3,kw=3,pad=1,layout=nhwc)",
+                      "conv_transpose2d(ic=8,h=4,w=5,oc=16,kh=4,kw=3,stride=2,pad=1)", "softmax(rows=6,cols=40)",
                       "matmul(m=1024,n=1024,k=1024)", "matmul(m=512,n=512,k=512)", "matmul(m=128,n=128,k=128)",
                       "matmul(m=128,n=768,k=3072)", "matmul(m=128,n=3072,k=768)", "matmul(m=127,n=509,k=1021)",
                       "conv2d(ic=64,h=56,w=56,oc=64,kh=3,kw=3,pad=1,layout=nhwc)",

@@ -86,6 +86,21 @@ TEST(Verify, AcceptsClampedAndRefusesUnclampedIndex) {
   EXPECT_THAT(refusal(shifted(false)), HasSubstr("index 0 is i0 - 1"));
 }
 
+TEST(Verify, AConditionOnADividendBoundsTheQuotient) {
+  const Tensor a = placeholder("A", {5});
+  const Axis r = reduce("r", 2);
+  const auto halves = [&](std::int64_t last, std::int64_t first) {
+    const Tensor out = define("out", {12}, [&](Axis y) {
+      const Expr from = y + 1 - r * 2;
+      return sum(a(floor_div(y + 1, 2) - r), {r}).where(from >= Expr(first)).where(from < Expr(last));
+    });
+    return make_compute({out});
+  };
+  EXPECT_EQ(refusal(halves(10, 0)), "accepted");
+  EXPECT_THAT(refusal(halves(11, 0)), HasSubstr("reads 'A' outside its domain"));
+  EXPECT_THAT(refusal(halves(10, -1)), HasSubstr("reads 'A' outside its domain"));
+}
+
 TEST(Verify, ParametersBoundSymbolicExtents) {
   Extent n;
   n.terms = {{"n", 1}};

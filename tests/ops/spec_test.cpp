@@ -106,7 +106,7 @@ std::string spec_error(std::string_view spec) {
 TEST(Spec, ErrorsNameTheWordAndWhatWasExpected) {
   EXPECT_EQ(spec_error("matmull(m=1,n=1,k=1)"),
             "'matmull' is not a known operator\n  at: SPEC 'matmull(m=1,n=1,k=1)'\n  hint: expected one of matmul, "
-            "conv2d, softmax, layernorm, attention");
+            "conv2d, conv1d, conv_transpose2d, softmax, layernorm, attention");
   EXPECT_EQ(spec_error("matmul(m=512,n=512)"),
             "'k' (columns of A) is missing\n  at: SPEC 'matmul(m=512,n=512)'\n  hint: write matmul(m=N,n=N,k=N)");
   EXPECT_EQ(spec_error("matmul(m=512,n=512,k=abc)"),
@@ -309,6 +309,77 @@ TEST(Spec, ConvolutionInBlocksOfChannels) {
             "blocks of 16 channels need groups=1");
   EXPECT_EQ(error("conv2d(ic=16,h=5,w=5,oc=16,kh=3,kw=3,layout=nchw16c,epilogue=bias)"),
             "the epilogue item 'bias' reads a tensor, which has no blocks");
+}
+
+TEST(Spec, AConvolutionOverOneAxisIsOneOverTwoWithOneRow) {
+  EXPECT_EQ(
+      parse_spec("conv1d(n=2,ic=8,w=20,oc=4,kw=3,stride=2,pad=1:0,dilation=3,groups=2,epilogue=relu)").text(),
+      parse_spec("conv2d(n=2,ic=8,h=1,w=20,oc=4,kh=1,kw=3,stride=1:2,pad=0:1:0:0,dilation=1:3,groups=2,epilogue=relu)")
+          .text());
+  EXPECT_EQ(parse_spec("conv1d(ic=8,w=20,oc=4,kw=3,layout=nhwc)").compute.stage("in")->shape(), (Shape{1, 1, 20, 8}));
+  EXPECT_THAT(spec_error("conv1d(ic=8,w=20,oc=4,kw=3,pad=1:2:3)"), HasSubstr("expected one number or left:right"));
+  EXPECT_THAT(spec_error("conv1d(ic=8,w=20,oc=4,kw=3,layout=nchw8c)"), HasSubstr("expected nchw or nhwc"));
+}
+
+TEST(Spec, TransposedConvolutionScattersEveryInput) {
+  struct Axis {
+    std::int64_t input, kernel, stride, begin, end, extra, output;
+  };
+  // Kernels that the stride divides, and not; shorter than the stride; padding beyond the first period.
+  const std::vector<std::pair<Axis, Axis>> cases{{{3, 4, 2, 1, 1, 0, 6}, {4, 4, 2, 1, 1, 0, 8}},
+                                                 {{3, 3, 2, 0, 1, 1, 7}, {4, 5, 3, 4, 2, 2, 10}},
+                                                 {{5, 1, 3, 0, 0, 2, 15}, {2, 3, 1, 1, 1, 0, 2}}};
+  const std::int64_t ic = 4, oc = 6, groups = 2;
+  for (const auto& [y, x] : cases) {
+    const auto pair = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + ":" + std::to_string(b); };
+    const std::string spec = "conv_transpose2d(n=1,ic=4,h=" + std::to_string(y.input) +
+                             ",w=" + std::to_string(x.input) + ",oc=6,kh=" + std::to_string(y.kernel) +
+                             ",kw=" + std::to_string(x.kernel) + ",stride=" + pair(y.stride, x.stride) +
+                             ",pad=" + pair(y.begin, x.begin) + ":" + pair(y.end, x.end) +
+                             ",output_padding=" + pair(y.extra, x.extra) + ",groups=2)";
+    SCOPED_TRACE(spec);
+    const Workload work = parse_spec(spec);
+    EXPECT_EQ(parse_spec(work.text()).text(), work.text());
+    ASSERT_EQ(work.compute.outputs[0]->shape(), (Shape{1, oc, y.output, x.output}));
+    std::vector<float> in(static_cast<std::size_t>(ic * y.input * x.input)),
+        weight(static_cast<std::size_t>(ic * oc / groups * y.kernel * x.kernel));
+    RandomStream random(5);
+    for (float& value : in) value = static_cast<float>(random.uniform_real(-1, 1));
+    for (float& value : weight) value = static_cast<float>(random.uniform_real(-1, 1));
+    std::vector<double> wanted(static_cast<std::size_t>(oc * y.output * x.output));
+    for (std::int64_t i = 0; i < ic; ++i) {
+      for (std::int64_t o = 0; o < oc / groups; ++o) {
+        for (std::int64_t row = 0; row < y.input; ++row) {
+          for (std::int64_t column = 0; column < x.input; ++column) {
+            for (std::int64_t kh = 0; kh < y.kernel; ++kh) {
+              for (std::int64_t kw = 0; kw < x.kernel; ++kw) {
+                const std::int64_t to_y = row * y.stride + kh - y.begin, to_x = column * x.stride + kw - x.begin;
+                if (to_y < 0 || to_y >= y.output || to_x < 0 || to_x >= x.output) continue;
+                const std::int64_t filter = i / (ic / groups) * (oc / groups) + o;
+                wanted[static_cast<std::size_t>((filter * y.output + to_y) * x.output + to_x)] +=
+                    double{in[static_cast<std::size_t>((i * y.input + row) * x.input + column)]} *
+                    weight[static_cast<std::size_t>(((i * (oc / groups) + o) * y.kernel + kh) * x.kernel + kw)];
+              }
+            }
+          }
+        }
+      }
+    }
+    ir::Oracle oracle(work.compute,
+                      {{"in", std::as_bytes(std::span(in))}, {"weight", std::as_bytes(std::span(weight))}});
+    const std::vector<double> got = oracle.all(*work.compute.outputs[0]);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-5) << i;
+  }
+}
+
+TEST(Spec, TransposedConvolutionsThatDoNotFitAreRefused) {
+  const std::string start = "conv_transpose2d(ic=4,h=3,w=3,oc=6,kh=3,kw=3,";
+  EXPECT_THAT(spec_error(start + "groups=4)"), HasSubstr("are not both multiples of groups=4"));
+  EXPECT_THAT(spec_error(start + "pad=4)"), HasSubstr("the padding leaves no output"));
+  EXPECT_THAT(spec_error(start + "stride=2,output_padding=2)"),
+              HasSubstr("output_padding must be less than the stride"));
+  EXPECT_THAT(spec_error(start + "layout=nchw8c)"), HasSubstr("expected nchw or nhwc"));
 }
 
 }  // namespace

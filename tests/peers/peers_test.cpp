@@ -55,6 +55,11 @@ std::vector<Case> cases() {
       {"matmul", matmul({{"m", 37}, {"n", 45}, {"k", 53}})},
       {"one row", matmul({{"m", 1}, {"n", 100}, {"k", 64}})},
       {"batched", matmul({{"batch", 3}, {"m", 8}, {"n", 12}, {"k", 20}})},
+      {"one row, b transposed", matmul({{"m", 1}, {"n", 12}, {"k", 20}, {"trans_b", 1}})},
+      {"matmul, b transposed", matmul({{"m", 5}, {"n", 12}, {"k", 20}, {"trans_b", 1}})},
+      {"matmul, b transposed, bias", matmul({{"m", 5}, {"n", 12}, {"k", 20}, {"trans_b", 1}}, {"bias"})},
+      {"batched, b transposed and not constant",
+       matmul({{"batch", 3}, {"m", 8}, {"n", 12}, {"k", 20}, {"trans_b", 1}}, {}, false)},
       {"matmul, b not constant", matmul({{"m", 16}, {"n", 32}, {"k", 8}}, {}, false)},
       {"matmul, bias and relu", matmul({{"m", 9}, {"n", 17}, {"k", 33}}, {"bias", "relu"})},
       {"matmul, all steps",
@@ -70,7 +75,22 @@ std::vector<Case> cases() {
         {},
         {}}},
   };
+  const std::map<std::string, std::int64_t> transposed{{"ic", 16}, {"h", 5},  {"w", 7},      {"oc", 32},
+                                                       {"kh", 4},  {"kw", 4}, {"stride", 2}, {"pad", 1}};
+  const std::map<std::string, std::int64_t> transposed_odd{{"n", 2},          {"ic", 6},
+                                                           {"h", 3},          {"w", 5},
+                                                           {"oc", 4},         {"kh", 3},
+                                                           {"kw", 5},         {"stride_h", 2},
+                                                           {"stride_w", 3},   {"pad_top", 1},
+                                                           {"pad_bottom", 0}, {"pad_left", 2},
+                                                           {"pad_right", 1},  {"output_padding_w", 1},
+                                                           {"groups", 2}};
   for (const Layout layout : {Layout::Native, Layout::Nchw, Layout::Nhwc}) {
+    const auto transpose = [&](std::map<std::string, std::int64_t> fields, std::vector<std::string> epilogue = {}) {
+      PeerWork work = conv(std::move(fields), layout, std::move(epilogue));
+      work.op = "conv_transpose2d";
+      return work;
+    };
     const std::string suffix = ", " + std::string(to_string(layout));
     result.push_back({"conv k3" + suffix, conv(k3, layout)});
     result.push_back({"conv, odd sizes" + suffix, conv(odd, layout)});
@@ -79,6 +99,9 @@ std::vector<Case> cases() {
     result.push_back({"conv, grouped" + suffix, conv(grouped, layout)});
     result.push_back({"conv, bias and relu" + suffix, conv(k3, layout, {"bias", "relu"})});
     result.push_back({"conv, residual" + suffix, conv(k3, layout, {"bias", "hardswish", "add"})});
+    result.push_back({"transposed conv" + suffix, transpose(transposed)});
+    result.push_back({"transposed conv, bias and relu" + suffix, transpose(transposed, {"bias", "relu"})});
+    result.push_back({"transposed conv, sides differ" + suffix, transpose(transposed_odd)});
     result.push_back({"conv, filters not constant" + suffix, conv(k3, layout, {}, false)});
   }
   return result;

@@ -34,7 +34,7 @@ inline std::vector<double> reference_matmul(const MatmulShape& s, std::span<cons
         double sum = 0;
         for (std::int64_t k = 0; k < s.k; ++k) {
           sum += double{a[static_cast<std::size_t>((batch * s.m + i) * s.k + k)]} *
-                 b[static_cast<std::size_t>((batch * s.k + k) * s.n + j)];
+                 b[static_cast<std::size_t>(s.trans_b ? (batch * s.n + j) * s.k + k : (batch * s.k + k) * s.n + j)];
         }
         out.push_back(sum);
       }
@@ -72,6 +72,33 @@ inline std::vector<double> reference_conv(const PeerWork& work, std::span<const 
             }
           }
           out[at(work.layout, s.oc, s.out_h(), s.out_w(), n, oc, y, x)] = sum;
+        }
+      }
+    }
+  }
+  return out;
+}
+
+inline std::vector<double> reference_conv_transpose(const PeerWork& work, std::span<const float> in,
+                                                    std::span<const float> w) {
+  const ConvShape s = conv_shape(work);
+  const std::int64_t channels = s.ic / s.groups, filters = s.oc / s.groups;
+  std::vector<double> out(static_cast<std::size_t>(s.n * s.oc * s.out_h() * s.out_w()));
+  for (std::int64_t n = 0; n < s.n; ++n) {
+    for (std::int64_t ic = 0; ic < s.ic; ++ic) {
+      for (std::int64_t oc = 0; oc < filters; ++oc) {
+        for (std::int64_t row = 0; row < s.h; ++row) {
+          for (std::int64_t column = 0; column < s.w; ++column) {
+            for (std::int64_t kh = 0; kh < s.kh; ++kh) {
+              for (std::int64_t kw = 0; kw < s.kw; ++kw) {
+                const std::int64_t y = row * s.stride_h + kh - s.pad_top, x = column * s.stride_w + kw - s.pad_left;
+                if (y < 0 || y >= s.out_h() || x < 0 || x >= s.out_w()) continue;
+                out[at(work.layout, s.oc, s.out_h(), s.out_w(), n, ic / channels * filters + oc, y, x)] +=
+                    double{in[at(work.layout, s.ic, s.h, s.w, n, ic, row, column)]} *
+                    w[static_cast<std::size_t>(((ic * filters + oc) * s.kh + kh) * s.kw + kw)];
+              }
+            }
+          }
         }
       }
     }
@@ -153,6 +180,8 @@ inline std::vector<double> reference(const PeerWork& work, const std::vector<Ten
     out = reference_matmul(matmul_shape(work), inputs[0].as_f32(), inputs[1].as_f32());
   } else if (work.op == "conv2d") {
     out = reference_conv(work, inputs[0].as_f32(), inputs[1].as_f32());
+  } else if (work.op == "conv_transpose2d") {
+    out = reference_conv_transpose(work, inputs[0].as_f32(), inputs[1].as_f32());
   } else if (work.op == "attention") {
     out = reference_attention(attention_shape(work), inputs[0].as_f32(), inputs[1].as_f32(), inputs[2].as_f32());
     next = 3;

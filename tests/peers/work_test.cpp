@@ -43,6 +43,16 @@ TEST(Work, DefaultsAndSidesOfAConvolution) {
   EXPECT_EQ(sides.out_w(), 2);
 }
 
+TEST(Work, ShapesOfATransposedConvolution) {
+  PeerWork work = conv({{"stride", 2}, {"pad_top", 1}, {"output_padding_w", 1}, {"groups", 2}});
+  work.op = "conv_transpose2d";
+  EXPECT_EQ(conv_shape(work).out_h(), 16);
+  EXPECT_EQ(conv_shape(work).out_w(), 18);
+  EXPECT_EQ(input_specs(work)[1].dims, (std::vector<std::int64_t>{4, 3, 3, 3}));
+  work.fields["dilation"] = 2;
+  EXPECT_THAT(error_of(work), HasSubstr("Unknown field 'dilation'"));
+}
+
 TEST(Work, InputsFollowTheEpilogue) {
   PeerWork work = conv({{"groups", 2}});
   work.epilogue = {"bias", "relu", "add"};
@@ -62,6 +72,8 @@ TEST(Work, InputsFollowTheEpilogue) {
 TEST(Work, MalformedWorkIsRefusedWithTheReason) {
   EXPECT_THAT(error_of({"pool", {}, Layout::Nchw, {}, true, {}, {}}), HasSubstr("one of: matmul, conv2d"));
   EXPECT_THAT(error_of({"matmul", {{"m", 1}, {"n", 1}}, Layout::Nchw, {}, true, {}, {}}), HasSubstr("'k' is missing"));
+  EXPECT_THAT(error_of({"matmul", {{"m", 1}, {"n", 1}, {"k", 1}, {"trans_b", 2}}, Layout::Nchw, {}, true, {}, {}}),
+              HasSubstr("0 or 1"));
   EXPECT_THAT(error_of(conv({{"strid", 1}})), HasSubstr("Unknown field 'strid'"));
   EXPECT_THAT(error_of(conv({{"stride", 0}})), HasSubstr("is 0"));
   EXPECT_THAT(error_of(conv({{"pad", -1}})), HasSubstr("'pad' is -1"));

@@ -83,6 +83,26 @@ TEST(Defaults, WindowsOfEveryKind) {
   }
 }
 
+TEST(Defaults, TransposedConvolutionsOfEveryKind) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    for (const char* window : {"kh=4,kw=4,stride=2,pad=1", "kh=2,kw=2,stride=2", "kh=3,kw=5,stride=2:3,pad=1",
+                               "kh=3,kw=3,pad=1", "kh=1,kw=3,stride=1:2,output_padding=0:1"}) {
+      for (const char* channels : {"ic=1,oc=1", "ic=3,oc=7", "ic=4,oc=6,groups=2", "ic=16,oc=33"})
+        expect_default(std::string("conv_transpose2d(h=5,w=9,") + channels + "," + window + ",layout=" + layout + ")");
+    }
+  }
+}
+
+// Output channels as vectors: each row of a tile then has taps of its own, which repeat with the stride.
+TEST(Defaults, TransposedConvolutionsAreTiles) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    const std::string spec =
+        std::string("conv_transpose2d(ic=16,h=8,w=8,oc=32,kh=4,kw=4,stride=2,pad=1,layout=") + layout + ")";
+    EXPECT_EQ(default_design(spec, avx2()), "channels");
+    EXPECT_EQ(default_design(spec, avx512()), "channels");
+  }
+}
+
 TEST(Defaults, RowsOfEverySize) {
   for (const int rows : {1, 3, 64})
     for (const int columns : {1, 2, 7, 16, 100, 1000})

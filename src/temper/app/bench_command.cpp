@@ -173,7 +173,7 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
   };
   std::vector<Entry> entries;
   if (!o.suite.empty()) {
-    for (const SuiteEntry& entry : suite_entries()) {
+    for (const SuiteEntry& entry : suite_entries(o.suite)) {
       const bool chosen = o.only.empty() || std::find(o.only.begin(), o.only.end(), entry.name) != o.only.end();
       if (chosen) entries.push_back({entry.name, suite_spec(entry, o.suite)});
     }

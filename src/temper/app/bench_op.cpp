@@ -45,14 +45,14 @@ std::optional<peers::PeerWork> peer_work(const tune::Task& task, bool native) {
   peers::PeerWork work;
   work.op = task.key.op;
   if (work.op == "attention") return attention_work(task);
-  if (work.op != "matmul" && work.op != "conv2d" && work.op != "softmax" && work.op != "layernorm") return std::nullopt;
-  if (field(task, "trans_a", "0") != "0" || field(task, "trans_b", "0") != "0" || field(task, "dtype", "f32") != "f32")
+  if (work.op != "matmul" && !peers::is_convolution(work) && work.op != "softmax" && work.op != "layernorm")
     return std::nullopt;
+  if (field(task, "trans_a", "0") != "0" || field(task, "dtype", "f32") != "f32") return std::nullopt;
   if (field(task, "layout").ends_with('c') && field(task, "layout").starts_with("nchw"))
     return std::nullopt;  // blocks of channels
   for (const auto& [key, value] : task.key.fields) {
     if (key == "layout" || key == "dtype" || key == "epilogue" || key == "const" || key == "threads" ||
-        key.starts_with("trans_") || key == "epsilon")
+        key == "trans_a" || key == "epsilon")
       continue;
     // stride=2:1 and pad=1:0:1:0 name their axes one by one for the peers.
     if (value.find(':') == std::string::npos) {
@@ -232,7 +232,7 @@ double prepare_peer(peers::Peer& peer, const tune::Task& task, const peers::Peer
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const ir::Stage& placeholder = *data.placeholders()[i];
     const std::span<const float> own = data.of(placeholder.name);
-    const bool activation = task.key.op == "conv2d" && (specs[i].name == "in" || specs[i].name.starts_with("add"));
+    const bool activation = peers::is_convolution(work) && (specs[i].name == "in" || specs[i].name.starts_with("add"));
     const bool permute = activation && nhwc && work.layout != peers::Layout::Nhwc;
     const std::vector<float> turned = permute ? permuted(own, placeholder.shape(), false) : std::vector<float>{};
     given.push_back(peers::Tensor::f32(specs[i].name, specs[i].dims, permute ? turned : own));
@@ -241,7 +241,7 @@ double prepare_peer(peers::Peer& peer, const tune::Task& task, const peers::Peer
   peer.run(1, 0);
   const std::vector<peers::Tensor> theirs = peer.outputs();
   std::vector<float> expected(theirs.front().as_f32().begin(), theirs.front().as_f32().end());
-  if (task.key.op == "conv2d" && nhwc && work.layout != peers::Layout::Nhwc)
+  if (peers::is_convolution(work) && nhwc && work.layout != peers::Layout::Nhwc)
     expected = permuted(expected, theirs.front().dims, true);
   return relative(result, expected);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "temper/ops/spec.h"
 #include "temper/runtime/thread_pool.h"
 #include "temper/support/error.h"
 
@@ -19,10 +20,11 @@ constexpr double kLongestSeconds = 8760 * 3600.0;
 
 void declare_work(CLI::App& command, ModelOptions& options, bool spec_allowed) {
   command.add_option("MODEL", options.model, "An ONNX model");
-  if (spec_allowed)
-    command.add_option(
-        "--op", options.spec,
-        "One operator instead of a model: matmul(m=512,n=512,k=512), conv2d(...), softmax(...), layernorm(...)");
+  if (spec_allowed) {
+    std::string forms;
+    for (const ops::SpecOperator& op : ops::spec_operators()) forms += (forms.empty() ? "" : ", ") + ops::spec_form(op);
+    command.add_option("--op", options.spec, "One operator instead of a model, with more fields if wanted: " + forms);
+  }
   command.add_option("--shape", options.shapes, "Sizes of a model input: NAME=1,3,224,224 (repeat for more inputs)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

@@ -129,6 +129,19 @@ class Prover {
       rest.add(fact, -1);
       if (minimum(rest) >= 0) return true;
     }
+    // c * floor(e / d) + t >= 0 with c of 1 or -1 says the same as a form without the division.
+    for (auto term = form.terms.rbegin(); term != form.terms.rend(); ++term) {
+      const auto [atom, coefficient] = *term;
+      const auto quotient = quotients_.find(atom);
+      if (quotient == quotients_.end() || (coefficient != 1 && coefficient != -1)) continue;
+      const auto& [operand, divisor] = quotient->second;
+      Linear rest;
+      rest.add(form, divisor);
+      rest.terms.erase(atom);
+      rest.add(operand, coefficient);
+      if (coefficient == -1) rest.constant += divisor - 1;
+      return nonnegative(rest, facts);
+    }
     return false;
   }
 
@@ -187,7 +200,9 @@ class Prover {
       low = b.terms.size() <= a.terms.size() && minimum(b) >= minimum(a) ? b : a;
       high.constant = std::max(maximum(a), maximum(b));
     }
-    return entry->second = add_atom(std::move(low), std::move(high));
+    entry->second = add_atom(std::move(low), std::move(high));
+    if (op == BinaryOp::FloorDiv) quotients_.emplace(entry->second.terms.begin()->first, std::pair{a, b.constant});
+    return entry->second;
   }
 
   static std::int64_t floor_division(std::int64_t a, std::int64_t b) {
@@ -215,6 +230,7 @@ class Prover {
   std::vector<Atom> atoms_;
   std::unordered_map<const AxisNode*, Linear> axes_;
   std::map<std::string, Linear> parameter_atoms_;
+  std::map<int, std::pair<Linear, std::int64_t>> quotients_;  ///< operand and divisor of each floor-div atom
   std::map<std::tuple<BinaryOp, std::int64_t, std::map<int, std::int64_t>, std::int64_t, std::map<int, std::int64_t>>,
            Linear>
       derived_;

@@ -41,6 +41,36 @@ const SpecOperator kOperators[] = {
       kDtype,
       kEpilogue,
       kConst}},
+    {"conv1d",
+     {{"n", "1", "sequences"},
+      {"ic", "", "input channels"},
+      {"w", "", "input positions"},
+      {"oc", "", "output channels"},
+      {"kw", "", "kernel positions"},
+      {"stride", "1", "a number"},
+      {"pad", "0", "one number or left:right"},
+      {"dilation", "1", "a number"},
+      {"groups", "1", "groups of channels"},
+      {"layout", "nchw", "nchw or nhwc, with one row"},
+      kDtype,
+      kEpilogue,
+      kConst}},
+    {"conv_transpose2d",
+     {{"n", "1", "images"},
+      {"ic", "", "input channels"},
+      {"h", "", "input rows"},
+      {"w", "", "input columns"},
+      {"oc", "", "output channels"},
+      {"kh", "", "kernel rows"},
+      {"kw", "", "kernel columns"},
+      {"stride", "1", "one number or y:x"},
+      {"pad", "0", "one number, y:x or top:left:bottom:right"},
+      {"output_padding", "0", "one number or y:x"},
+      {"groups", "1", "groups of channels"},
+      {"layout", "nchw", "nchw or nhwc"},
+      kDtype,
+      kEpilogue,
+      kConst}},
     {"softmax", {{"rows", "", "rows"}, {"cols", "", "elements of a row"}, kDtype}},
     {"layernorm",
      {{"rows", "", "rows"},
@@ -64,14 +94,6 @@ const SpecOperator kOperators[] = {
 
 [[noreturn]] void fail(std::string what, std::string_view spec, std::string hint) {
   throw Error(ErrorCode::InvalidArgument, std::move(what), "SPEC '" + std::string(spec) + "'", std::move(hint));
-}
-
-std::string example(const SpecOperator& op) {
-  std::string text = std::string(op.name) + "(";
-  for (const SpecField& field : op.fields) {
-    if (field.if_absent.empty()) text += (text.back() == '(' ? "" : ",") + std::string(field.name) + "=N";
-  }
-  return text + ")";
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -107,7 +129,7 @@ class Words {
     for (const SpecField& field : op.fields) {
       if (field.if_absent.empty() && values_.count(field.name) == 0) {
         fail("'" + std::string(field.name) + "' (" + std::string(field.meaning) + ") is missing", spec,
-             "write " + example(op));
+             "write " + spec_form(op));
       }
     }
   }
@@ -179,6 +201,12 @@ class Words {
     }
   }
 
+  Layout pixel_layout() const {
+    const std::string_view value = text("layout");
+    if (value != "nchw" && value != "nhwc") bad("layout", "nchw or nhwc");
+    return value == "nhwc" ? Layout::Nhwc : Layout::Nchw;
+  }
+
   Epilogue epilogue() const {
     try {
       return parse_epilogue(text("epilogue"));
@@ -224,34 +252,73 @@ Workload build_matmul_spec(const Words& words) {
   return matmul_workload(shape, words.epilogue(), words.constness());
 }
 
+/// One number or y:x into a member of both axes.
+void read_pair(const Words& words, std::string_view name, std::int64_t least, std::int64_t& y, std::int64_t& x) {
+  const std::vector<std::int64_t> values = words.numbers(name, least);
+  if (values.size() > 2) words.bad(name, "one number or y:x");
+  y = values.front();
+  x = values.back();
+}
+
+/// What convolutions of both kinds have: sizes, strides and pads.
+void read_window(const Words& words, WindowAxis& y, WindowAxis& x) {
+  y.input = words.size("h");
+  x.input = words.size("w");
+  y.kernel = words.size("kh");
+  x.kernel = words.size("kw");
+  read_pair(words, "stride", 1, y.stride, x.stride);
+  const std::vector<std::int64_t> pads = words.numbers("pad", 0);
+  if (pads.size() != 1 && pads.size() != 2 && pads.size() != 4)
+    words.bad("pad", "one number, y:x or top:left:bottom:right");
+  y.pad_begin = pads[0];
+  x.pad_begin = pads[pads.size() > 1 ? 1 : 0];
+  y.pad_end = pads.size() == 4 ? pads[2] : y.pad_begin;
+  x.pad_end = pads.size() == 4 ? pads[3] : x.pad_begin;
+}
+
 Workload build_conv2d_spec(const Words& words) {
   Conv2dShape shape;
   shape.n = words.size("n");
   shape.ic = words.size("ic");
   shape.oc = words.size("oc");
   shape.groups = words.size("groups");
-  shape.y.input = words.size("h");
-  shape.x.input = words.size("w");
-  shape.y.kernel = words.size("kh");
-  shape.x.kernel = words.size("kw");
-  const auto both = [&](std::string_view name, std::int64_t WindowAxis::* member) {
-    const std::vector<std::int64_t> values = words.numbers(name, 1);
-    if (values.size() > 2) words.bad(name, "one number or y:x");
-    shape.y.*member = values.front();
-    shape.x.*member = values.back();
-  };
-  both("stride", &WindowAxis::stride);
-  both("dilation", &WindowAxis::dilation);
-  const std::vector<std::int64_t> pads = words.numbers("pad", 0);
-  if (pads.size() != 1 && pads.size() != 2 && pads.size() != 4)
-    words.bad("pad", "one number, y:x or top:left:bottom:right");
-  shape.y.pad_begin = pads[0];
-  shape.x.pad_begin = pads[pads.size() > 1 ? 1 : 0];
-  shape.y.pad_end = pads.size() == 4 ? pads[2] : shape.y.pad_begin;
-  shape.x.pad_end = pads.size() == 4 ? pads[3] : shape.x.pad_begin;
+  read_window(words, shape.y, shape.x);
+  read_pair(words, "dilation", 1, shape.y.dilation, shape.x.dilation);
   words.layout(shape);
   shape.dtype = words.dtype();
   return conv2d_workload(shape, words.epilogue(), words.constness());
+}
+
+Workload build_conv1d_spec(const Words& words) {
+  Conv2dShape shape;
+  shape.n = words.size("n");
+  shape.ic = words.size("ic");
+  shape.oc = words.size("oc");
+  shape.groups = words.size("groups");
+  shape.x.input = words.size("w");
+  shape.x.kernel = words.size("kw");
+  shape.x.stride = words.size("stride");
+  shape.x.dilation = words.size("dilation");
+  const std::vector<std::int64_t> pads = words.numbers("pad", 0);
+  if (pads.size() > 2) words.bad("pad", "one number or left:right");
+  shape.x.pad_begin = pads.front();
+  shape.x.pad_end = pads.back();
+  shape.layout = words.pixel_layout();
+  shape.dtype = words.dtype();
+  return conv2d_workload(shape, words.epilogue(), words.constness());
+}
+
+Workload build_conv_transpose2d_spec(const Words& words) {
+  ConvTranspose2dShape shape;
+  shape.n = words.size("n");
+  shape.ic = words.size("ic");
+  shape.oc = words.size("oc");
+  shape.groups = words.size("groups");
+  read_window(words, shape.y, shape.x);
+  read_pair(words, "output_padding", 0, shape.extra_y, shape.extra_x);
+  shape.layout = words.pixel_layout();
+  shape.dtype = words.dtype();
+  return conv_transpose2d_workload(shape, words.epilogue(), words.constness());
 }
 
 Workload build_attention_spec(const Words& words) {
@@ -280,6 +347,8 @@ using Builder = Workload (*)(const Words&);
 constexpr Builder kBuilders[] = {
     build_matmul_spec,
     build_conv2d_spec,
+    build_conv1d_spec,
+    build_conv_transpose2d_spec,
     [](const Words& words) { return softmax_workload(words.size("rows"), words.size("cols"), words.dtype()); },
     [](const Words& words) {
       return layernorm_workload(words.size("rows"), words.size("cols"), words.number("epsilon"), words.dtype(),
@@ -293,6 +362,14 @@ static_assert(std::size(kBuilders) == std::size(kOperators));
 
 std::span<const SpecOperator> spec_operators() { return kOperators; }
 
+std::string spec_form(const SpecOperator& op) {
+  std::string text = std::string(op.name) + "(";
+  for (const SpecField& field : op.fields) {
+    if (field.if_absent.empty()) text += (text.back() == '(' ? "" : ",") + std::string(field.name) + "=N";
+  }
+  return text + ")";
+}
+
 Workload parse_spec(std::string_view spec) {
   const std::string_view whole = trimmed(spec);
   const std::size_t open = whole.find('(');
@@ -302,8 +379,8 @@ Workload parse_spec(std::string_view spec) {
     known += (i > 0 ? ", " : "") + std::string(kOperators[i].name);
     if (kOperators[i].name != name) continue;
     if (open == std::string_view::npos)
-      fail("'(' is missing behind '" + std::string(name) + "'", spec, "write " + example(kOperators[i]));
-    if (whole.back() != ')') fail("the closing ')' is missing", spec, "write " + example(kOperators[i]));
+      fail("'(' is missing behind '" + std::string(name) + "'", spec, "write " + spec_form(kOperators[i]));
+    if (whole.back() != ')') fail("the closing ')' is missing", spec, "write " + spec_form(kOperators[i]));
     const Words words(spec, kOperators[i], whole.substr(open + 1, whole.size() - open - 2));
     try {
       return kBuilders[i](words);

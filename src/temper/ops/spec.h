@@ -3,14 +3,20 @@
 //   matmul(m=512,n=512,k=512)            optional: batch, trans_a, trans_b, epilogue, const, dtype
 //   conv2d(n=1,ic=64,h=56,w=56,oc=64,kh=3,kw=3,stride=1,pad=1,dilation=1,groups=1)
 //                                        optional from n, stride on: layout, epilogue, const, dtype
+//   conv1d(n=1,ic=64,w=256,oc=128,kw=3,stride=1,pad=1,dilation=1,groups=1)
+//                                        a conv2d with one row: the same task, by the same key
+//   conv_transpose2d(n=1,ic=64,h=16,w=16,oc=32,kh=4,kw=4,stride=2,pad=1,output_padding=0,groups=1)
+//                                        optional from n, stride on: layout (nchw, nhwc), epilogue, const, dtype
 //   softmax(rows=1024,cols=1024)         optional: dtype
 //   layernorm(rows=128,cols=768)         optional: epsilon, const, dtype
 //
-// stride, dilation: one number or y:x. pad: one number, y:x, or top:left:bottom:right. layout: nchw (default) or nhwc.
-// epilogue: items joined by '+' (epilogue.h). const: weights (default) or none. dtype: f32 (default) or f64.
+// stride, dilation, output_padding: one number or y:x. pad: one number, y:x, or top:left:bottom:right (conv1d:
+// left:right). layout: nchw (default) or nhwc. epilogue: items joined by '+' (epilogue.h). const: weights (default) or
+// none. dtype: f32 (default) or f64.
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,5 +39,7 @@ struct SpecOperator {
 };
 /// For `--help` and error messages.
 std::span<const SpecOperator> spec_operators();
+/// The shortest SPEC of an operator: "softmax(rows=N,cols=N)".
+std::string spec_form(const SpecOperator& op);
 
 }  // namespace temper::ops

@@ -138,6 +138,21 @@ Workload conv2d_workload(const Conv2dShape& given, const Epilogue& epilogue, Con
   return workload;
 }
 
+Workload conv_transpose2d_workload(const ConvTranspose2dShape& given, const Epilogue& epilogue, Constness constness) {
+  const ConvTranspose2dShape s = conv_transpose2d_shape(given);
+  const Tensor in = ir::placeholder("in", extents(s.input_shape()), s.dtype);
+  const Tensor filter = weight("weight", s.weight_shape(), s.dtype, constness);
+  const Fields fields{{"n", std::to_string(s.n)},           {"ic", std::to_string(s.ic)},
+                      {"h", std::to_string(s.y.input)},     {"w", std::to_string(s.x.input)},
+                      {"oc", std::to_string(s.oc)},         {"kh", std::to_string(s.y.kernel)},
+                      {"kw", std::to_string(s.x.kernel)},   {"stride", pair_text(s.y.stride, s.x.stride)},
+                      {"pad", pad_text(s.y, s.x)},          {"output_padding", pair_text(s.extra_y, s.extra_x)},
+                      {"groups", std::to_string(s.groups)}, {"layout", std::string(to_string(s.layout))}};
+  return finish(
+      "conv_transpose2d", common_fields(fields, s.dtype, &epilogue, constness),
+      with_epilogue(conv_transpose2d(s, in, filter, "conv"), epilogue, PixelLayout(s.layout).channel, constness));
+}
+
 Workload softmax_workload(std::int64_t rows, std::int64_t cols, ir::DType dtype) {
   require_positive("softmax", {{"rows", rows}, {"cols", cols}});
   const Tensor in = ir::placeholder("in", {rows, cols}, dtype);

@@ -8,6 +8,7 @@
 
 #include "temper/ops/attention.h"
 #include "temper/ops/conv2d.h"
+#include "temper/ops/conv_transpose.h"
 #include "temper/ops/epilogue.h"
 #include "temper/ops/layernorm.h"
 
@@ -20,7 +21,7 @@ struct Alternative {
 };
 
 struct Workload {
-  std::string op;                                           ///< "matmul", "conv2d", "softmax", "layernorm", "attention"
+  std::string op;  ///< "matmul", "conv2d", "conv_transpose2d", "softmax", "layernorm", "attention"
   std::vector<std::pair<std::string, std::string>> fields;  ///< canonical: every field, in a fixed order
   ir::Compute compute;                                      ///< verified; the reference definition
   std::vector<Alternative> alternatives;
@@ -51,6 +52,10 @@ Workload matmul_workload(const MatmulShape& shape, const Epilogue& epilogue = {}
 // `conv2d_shape`.
 Workload conv2d_workload(const Conv2dShape& shape, const Epilogue& epilogue = {},
                          Constness constness = Constness::Weights);
+// Inputs: in, weight[ic,oc/groups,kh,kw] and the epilogue's operands. Stages "conv", "out". Throws as
+// `conv_transpose2d_shape`.
+Workload conv_transpose2d_workload(const ConvTranspose2dShape& shape, const Epilogue& epilogue = {},
+                                   Constness constness = Constness::Weights);
 // Input in[rows,cols]; output "out".
 Workload softmax_workload(std::int64_t rows, std::int64_t cols, ir::DType dtype = ir::DType::F32);
 // Inputs in[rows,cols], scale[cols], bias[cols]; output "out". The alternative "one_pass" reads the input once.

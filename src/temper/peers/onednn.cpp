@@ -52,7 +52,7 @@ class OneDnn final : public NativeLibrary {
     specs_ = input_specs(work);
     if (work.op == "matmul") {
       prepare_matmul();
-    } else if (work.op == "conv2d") {
+    } else if (is_convolution(work)) {
       prepare_convolution();
     } else if (work.op == "softmax") {
       prepare_softmax();
@@ -210,11 +210,14 @@ class OneDnn final : public NativeLibrary {
 
   void prepare_matmul() {
     const dnnl_memory_desc_t a = plain(specs_[0].dims);
-    const dnnl_memory_desc_t b = plain(specs_[1].dims);
-    const dnnl_memory_desc_t b_wanted = specs_[1].constant ? desc(specs_[1].dims, dnnl_format_tag_any) : b;
+    std::vector<std::int64_t> b_dims = specs_[1].dims;
+    const bool transposed = matmul_shape(work_).trans_b;
+    if (transposed) std::swap(b_dims[b_dims.size() - 1], b_dims[b_dims.size() - 2]);
+    const dnnl_memory_desc_t b = transposed ? desc(b_dims, b_dims.size() == 3 ? dnnl_acb : dnnl_ba) : plain(b_dims);
+    const dnnl_memory_desc_t b_wanted = specs_[1].constant ? desc(b_dims, dnnl_format_tag_any) : b;
     const dnnl_memory_desc_t out = plain(output_spec(work_).dims);
     std::vector<std::int64_t> bias_dims(specs_[0].dims.size(), 1);
-    bias_dims.back() = specs_[1].dims.back();
+    bias_dims.back() = b_dims.back();
     bias_plain_ = plain(bias_dims);
     dnnl_matmul_desc_t operation;
     check_status(api_.matmul_desc_init(&operation, &a, &b_wanted, has_bias() ? &bias_plain_ : nullptr, &out), "matmul");
@@ -232,25 +235,42 @@ class OneDnn final : public NativeLibrary {
     const std::vector<std::int64_t> in_dims{s.n, s.ic, s.h, s.w}, out_dims{s.n, s.oc, s.out_h(), s.out_w()};
     std::vector<std::int64_t> w_dims{s.oc, s.ic / s.groups, s.kh, s.kw};
     if (s.groups > 1) w_dims = {s.groups, s.oc / s.groups, s.ic / s.groups, s.kh, s.kw};
-    const dnnl_memory_desc_t in = desc(in_dims, wanted), out = desc(out_dims, wanted), weights = plain(w_dims);
+    const dnnl_memory_desc_t in = desc(in_dims, wanted), out = desc(out_dims, wanted);
+    // Filters of a transposed convolution are given input channels first.
+    const dnnl_memory_desc_t weights =
+        s.transposed ? desc(w_dims, s.groups > 1 ? dnnl_acbde : dnnl_bacd) : plain(w_dims);
     const dnnl_memory_desc_t weights_wanted = work_.constant_weights ? desc(w_dims, dnnl_format_tag_any) : weights;
     bias_plain_ = plain({s.oc});
+    const dnnl_memory_desc_t* bias = has_bias() ? &bias_plain_ : nullptr;
     const dnnl_dims_t strides{s.stride_h, s.stride_w}, dilations{s.dilation_h - 1, s.dilation_w - 1};
     const dnnl_dims_t before{s.pad_top, s.pad_left};
-    // oneDNN wants the padding that its output size implies: a stride may leave rows unread.
-    const auto after = [](std::int64_t output, std::int64_t stride, std::int64_t dilation, std::int64_t kernel,
-                          std::int64_t input, std::int64_t pad) {
-      return (output - 1) * stride + dilation * (kernel - 1) + 1 - input - pad;
-    };
-    const dnnl_dims_t behind{after(s.out_h(), s.stride_h, s.dilation_h, s.kh, s.h, s.pad_top),
-                             after(s.out_w(), s.stride_w, s.dilation_w, s.kw, s.w, s.pad_left)};
-    dnnl_convolution_desc_t operation;
-    check_status(api_.dilated_convolution_forward_desc_init(&operation, dnnl_forward_inference, dnnl_convolution_direct,
-                                                            &in, &weights_wanted, has_bias() ? &bias_plain_ : nullptr,
-                                                            &out, strides, dilations, before, behind),
-                 "convolution");
+    dnnl_convolution_desc_t convolution;
+    dnnl_deconvolution_desc_t deconvolution;
+    if (s.transposed) {
+      const dnnl_dims_t behind{s.pad_bottom - s.extra_h, s.pad_right - s.extra_w};
+      check_status(
+          api_.deconvolution_forward_desc_init(&deconvolution, dnnl_forward_inference, dnnl_deconvolution_direct, &in,
+                                               &weights_wanted, bias, &out, strides, before, behind),
+          "deconvolution");
+    } else {
+      // oneDNN wants the padding that its output size implies: a stride may leave rows unread.
+      const auto after = [](std::int64_t output, std::int64_t stride, std::int64_t dilation, std::int64_t kernel,
+                            std::int64_t input, std::int64_t pad) {
+        return (output - 1) * stride + dilation * (kernel - 1) + 1 - input - pad;
+      };
+      const dnnl_dims_t behind{after(s.out_h(), s.stride_h, s.dilation_h, s.kh, s.h, s.pad_top),
+                               after(s.out_w(), s.stride_w, s.dilation_w, s.kw, s.w, s.pad_left)};
+      check_status(
+          api_.dilated_convolution_forward_desc_init(&convolution, dnnl_forward_inference, dnnl_convolution_direct, &in,
+                                                     &weights_wanted, bias, &out, strides, dilations, before, behind),
+          "convolution");
+    }
     const dnnl_memory_desc_t out_given = desc(out_dims, given);
-    create(&operation, out_given);
+    if (s.transposed) {
+      create(&deconvolution, out_given);
+    } else {
+      create(&convolution, out_given);
+    }
     bind_input(0, DNNL_ARG_SRC, desc(in_dims, given), chosen(dnnl_query_src_md));
     bind_input(1, DNNL_ARG_WEIGHTS, weights, chosen(dnnl_query_weights_md));
     bind_output(chosen(dnnl_query_dst_md), out_given);

@@ -14,13 +14,13 @@ namespace temper::peers {
 #define TEMPER_ONEDNN_FUNCTIONS(use)                                                                                  \
   use(version) use(engine_create) use(engine_destroy) use(stream_create) use(stream_wait) use(stream_destroy)         \
       use(memory_desc_init_by_tag) use(memory_desc_equal) use(memory_create) use(memory_destroy)                      \
-          use(memory_get_data_handle) use(dilated_convolution_forward_desc_init) use(matmul_desc_init)                \
-              use(softmax_v2_forward_desc_init) use(layer_normalization_forward_desc_init) use(primitive_attr_create) \
-                  use(primitive_attr_destroy) use(primitive_attr_set_post_ops) use(post_ops_create)                   \
-                      use(post_ops_destroy) use(post_ops_append_eltwise) use(post_ops_append_binary)                  \
-                          use(primitive_desc_create) use(primitive_desc_query) use(primitive_desc_query_md)           \
-                              use(primitive_desc_destroy) use(primitive_create) use(primitive_execute)                \
-                                  use(primitive_destroy) use(reorder_primitive_desc_create)
+          use(memory_get_data_handle) use(dilated_convolution_forward_desc_init) use(deconvolution_forward_desc_init) \
+              use(matmul_desc_init) use(softmax_v2_forward_desc_init) use(layer_normalization_forward_desc_init)      \
+                  use(primitive_attr_create) use(primitive_attr_destroy) use(primitive_attr_set_post_ops)             \
+                      use(post_ops_create) use(post_ops_destroy) use(post_ops_append_eltwise)                         \
+                          use(post_ops_append_binary) use(primitive_desc_create) use(primitive_desc_query)            \
+                              use(primitive_desc_query_md) use(primitive_desc_destroy) use(primitive_create)          \
+                                  use(primitive_execute) use(primitive_destroy) use(reorder_primitive_desc_create)
 
 struct OneDnnApi {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declared name takes none

@@ -38,14 +38,16 @@ OnnxNode operator_node(const PeerWork& work) {
   if (work.layout == Layout::Nhwc) throw Error(ErrorCode::Unsupported, "ONNX's Conv is NCHW", "layout");
   const ConvShape s = conv_shape(work);
   using Ints = std::vector<std::int64_t>;
-  return {"Conv",
-          {"in", "w"},
-          {},
-          {{"kernel_shape", Ints{s.kh, s.kw}},
-           {"strides", Ints{s.stride_h, s.stride_w}},
-           {"pads", Ints{s.pad_top, s.pad_left, s.pad_bottom, s.pad_right}},
-           {"dilations", Ints{s.dilation_h, s.dilation_w}},
-           {"group", s.groups}}};
+  OnnxNode node{s.transposed ? "ConvTranspose" : "Conv",
+                {"in", "w"},
+                {},
+                {{"kernel_shape", Ints{s.kh, s.kw}},
+                 {"strides", Ints{s.stride_h, s.stride_w}},
+                 {"pads", Ints{s.pad_top, s.pad_left, s.pad_bottom, s.pad_right}},
+                 {"dilations", Ints{s.dilation_h, s.dilation_w}},
+                 {"group", s.groups}}};
+  if (s.extra_h != 0 || s.extra_w != 0) node.attributes.push_back({"output_padding", Ints{s.extra_h, s.extra_w}});
+  return node;
 }
 
 }  // namespace
@@ -63,9 +65,16 @@ OnnxGraph onnx_graph(const PeerWork& work, const std::vector<Tensor>& inputs) {
     }
   }
   if (work.op == "attention") graph.nodes = attention_weights(attention_shape(work));
+  const bool trans_b = work.op == "matmul" && matmul_shape(work).trans_b;
+  if (trans_b) {
+    const bool batched = matmul_shape(work).batch > 1;
+    using Ints = std::vector<std::int64_t>;
+    graph.nodes.push_back({"Transpose", {"b"}, {"bt"}, {{"perm", batched ? Ints{0, 2, 1} : Ints{1, 0}}}});
+  }
   OnnxNode node = operator_node(work);
+  if (trans_b) node.inputs[1] = graph.nodes.back().outputs[0];
   std::span<const std::string> steps = work.epilogue;
-  if (work.op == "conv2d" && !steps.empty() && steps.front() == "bias") {
+  if (is_convolution(work) && !steps.empty() && steps.front() == "bias") {
     node.inputs.emplace_back("bias");
     steps = steps.subspan(1);
   }

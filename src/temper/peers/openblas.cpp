@@ -90,21 +90,24 @@ class OpenBlas final : public NativeLibrary {
   double spin_seconds() const override { return threads_ > 1 ? 0.04 : 0; }
 
  private:
-  void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* c) const {
-    sgemm_(kRowMajor, kNoTranspose, kNoTranspose, narrow(m), narrow(n), narrow(k), 1, a, narrow(k), b, narrow(n), 0, c,
-           narrow(n));
+  void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* c,
+                bool trans_b = false) const {
+    sgemm_(kRowMajor, kNoTranspose, trans_b ? kTranspose : kNoTranspose, narrow(m), narrow(n), narrow(k), 1, a,
+           narrow(k), b, narrow(trans_b ? k : n), 0, c, narrow(n));
   }
 
   void run_matmul() {
-    const auto& [batch, m, n, k] = matmul_;
+    const auto& [batch, m, n, k, trans_b] = matmul_;
     for (std::int64_t i = 0; i < batch; ++i) {
       const float* a = left_.get() + i * m * k;
       const float* b = right_.get() + i * k * n;
       float* c = output_.get() + i * m * n;
-      if (m == 1) {
+      if (m == 1 && trans_b) {
+        sgemv_(kRowMajor, kNoTranspose, narrow(n), narrow(k), 1, b, narrow(k), a, 1, 0, c, 1);
+      } else if (m == 1) {
         sgemv_(kRowMajor, kTranspose, narrow(k), narrow(n), 1, b, narrow(n), a, 1, 0, c, 1);
       } else {
-        multiply(m, n, k, a, b, c);
+        multiply(m, n, k, a, b, c, trans_b);
       }
     }
   }

@@ -93,20 +93,20 @@ std::span<const PeerInfo> known_peers() {
       {"onednn",
        "oneDNN",
        "libdnnl.so.2",
-       {"matmul", "conv2d", "softmax", "layernorm"},
+       {"matmul", "conv2d", "conv_transpose2d", "softmax", "layernorm"},
        {"bias", "relu", "hardswish", "sigmoid", "tanh", "add"},
        true},
       {"openblas", "OpenBLAS", "libopenblas.so.0", {"matmul", "conv2d"}, {}, false},
       {kOnnxRuntime,
        "ONNX Runtime",
        "",
-       {"matmul", "conv2d", "softmax", "layernorm", "attention", "model"},
+       {"matmul", "conv2d", "conv_transpose2d", "softmax", "layernorm", "attention", "model"},
        {"bias", "relu", "hardswish", "sigmoid", "tanh", "add"},
        false},
       {kOpenVino,
        "OpenVINO",
        "",
-       {"matmul", "conv2d", "softmax", "layernorm", "attention", "model"},
+       {"matmul", "conv2d", "conv_transpose2d", "softmax", "layernorm", "attention", "model"},
        {"bias", "relu", "hardswish", "sigmoid", "tanh", "add"},
        false},
   }};
@@ -126,7 +126,7 @@ std::optional<std::string> refusal(const PeerInfo& peer, const PeerWork& work) {
   input_specs(work);  // refuses malformed work
   const std::string title(peer.title);
   if (!contains(peer.ops, work.op)) return title + " has no " + work.op;
-  if (work.op == "conv2d" && work.layout == Layout::Nhwc && !peer.nhwc) return title + " takes no NHWC convolution";
+  if (is_convolution(work) && work.layout == Layout::Nhwc && !peer.nhwc) return title + " takes no NHWC convolution";
   for (const std::string& step : work.epilogue) {
     if (!contains(peer.epilogues, step)) return std::string(title).append(" cannot fuse ").append(step);
   }

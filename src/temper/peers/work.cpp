@@ -37,7 +37,7 @@ struct Operator {
 
 const std::vector<Operator>& operators() {
   static const std::vector<Operator> table{
-      {"matmul", {{"batch", 1, {}}, {"m", {}, {}}, {"n", {}, {}}, {"k", {}, {}}}},
+      {"matmul", {{"batch", 1, {}}, {"m", {}, {}}, {"n", {}, {}}, {"k", {}, {}}, {"trans_b", 0, {}, 0}}},
       {"conv2d",
        {{"n", 1, {}},
         {"ic", {}, {}},
@@ -58,6 +58,26 @@ const std::vector<Operator>& operators() {
         {"pad_right", {}, "pad", 0},
         {"dilation_h", {}, "dilation"},
         {"dilation_w", {}, "dilation"}}},
+      {"conv_transpose2d",
+       {{"n", 1, {}},
+        {"ic", {}, {}},
+        {"h", {}, {}},
+        {"w", {}, {}},
+        {"oc", {}, {}},
+        {"kh", {}, {}},
+        {"kw", {}, {}},
+        {"stride", 1, {}},
+        {"pad", 0, {}, 0},
+        {"output_padding", 0, {}, 0},
+        {"groups", 1, {}},
+        {"stride_h", {}, "stride"},
+        {"stride_w", {}, "stride"},
+        {"pad_top", {}, "pad", 0},
+        {"pad_left", {}, "pad", 0},
+        {"pad_bottom", {}, "pad", 0},
+        {"pad_right", {}, "pad", 0},
+        {"output_padding_h", {}, "output_padding", 0},
+        {"output_padding_w", {}, "output_padding", 0}}},
       {"softmax", {{"rows", {}, {}}, {"cols", {}, {}}}},
       {"layernorm", {{"rows", {}, {}}, {"cols", {}, {}}}},
       {"attention",
@@ -118,7 +138,7 @@ const Operator& checked(const PeerWork& work) {
       invalid("Unknown epilogue step '" + step + "'", work.op, "one of: bias, relu, hardswish, sigmoid, tanh, add");
     }
     if (step == "bias" && i != 0) invalid("A bias comes first in an epilogue", work.op);
-    if (step == "bias" && work.op != "matmul" && work.op != "conv2d") invalid("This operator takes no bias", work.op);
+    if (step == "bias" && work.op != "matmul" && !is_convolution(work)) invalid("This operator takes no bias", work.op);
   }
   return op;
 }
@@ -173,7 +193,10 @@ Layout parse_layout(std::string_view text) {
 
 MatmulShape matmul_shape(const PeerWork& work) {
   const Operator& op = checked(work);
-  return {value_of(work, op, "batch"), value_of(work, op, "m"), value_of(work, op, "n"), value_of(work, op, "k")};
+  const std::int64_t trans_b = value_of(work, op, "trans_b");
+  if (trans_b > 1) invalid("The field 'trans_b' is " + std::to_string(trans_b), work.op, "0 or 1");
+  return {value_of(work, op, "batch"), value_of(work, op, "m"), value_of(work, op, "n"), value_of(work, op, "k"),
+          trans_b == 1};
 }
 
 RowShape row_shape(const PeerWork& work) {
@@ -187,18 +210,51 @@ AttentionShape attention_shape(const PeerWork& work) {
   return {value("batch"), value("heads"), value("queries"), value("keys"), value("depth"), value("value_depth")};
 }
 
-std::int64_t ConvShape::out_h() const { return (h + pad_top + pad_bottom - dilation_h * (kh - 1) - 1) / stride_h + 1; }
-std::int64_t ConvShape::out_w() const { return (w + pad_left + pad_right - dilation_w * (kw - 1) - 1) / stride_w + 1; }
+std::int64_t ConvShape::out_h() const {
+  if (transposed) return (h - 1) * stride_h + kh + extra_h - pad_top - pad_bottom;
+  return (h + pad_top + pad_bottom - dilation_h * (kh - 1) - 1) / stride_h + 1;
+}
+std::int64_t ConvShape::out_w() const {
+  if (transposed) return (w - 1) * stride_w + kw + extra_w - pad_left - pad_right;
+  return (w + pad_left + pad_right - dilation_w * (kw - 1) - 1) / stride_w + 1;
+}
+
+bool is_convolution(const PeerWork& work) { return work.op == "conv2d" || work.op == "conv_transpose2d"; }
 
 ConvShape conv_shape(const PeerWork& work) {
   const Operator& op = checked(work);
   const auto value = [&](std::string_view name) { return value_of(work, op, name); };
-  const ConvShape s{value("n"),         value("ic"),         value("h"),          value("w"),
-                    value("oc"),        value("kh"),         value("kw"),         value("stride_h"),
-                    value("stride_w"),  value("pad_top"),    value("pad_left"),   value("pad_bottom"),
-                    value("pad_right"), value("dilation_h"), value("dilation_w"), value("groups")};
+  const bool transposed = work.op == "conv_transpose2d";
+  ConvShape s{value("n"),
+              value("ic"),
+              value("h"),
+              value("w"),
+              value("oc"),
+              value("kh"),
+              value("kw"),
+              value("stride_h"),
+              value("stride_w"),
+              value("pad_top"),
+              value("pad_left"),
+              value("pad_bottom"),
+              value("pad_right"),
+              1,
+              1,
+              value("groups")};
+  s.transposed = transposed;
+  if (transposed) {
+    s.extra_h = value("output_padding_h");
+    s.extra_w = value("output_padding_w");
+  } else {
+    s.dilation_h = value("dilation_h");
+    s.dilation_w = value("dilation_w");
+  }
   if (s.ic % s.groups != 0 || s.oc % s.groups != 0) {
     invalid("The groups do not divide the channels", work.op, "ic and oc must be multiples of groups");
+  }
+  if (transposed) {
+    if (s.out_h() < 1 || s.out_w() < 1) invalid("The padding leaves no output", work.op);
+    return s;
   }
   if (s.h + s.pad_top + s.pad_bottom < s.dilation_h * (s.kh - 1) + 1 ||
       s.w + s.pad_left + s.pad_right < s.dilation_w * (s.kw - 1) + 1) {
@@ -214,16 +270,18 @@ std::vector<TensorSpec> input_specs(const PeerWork& work) {
   if (work.op == "matmul") {
     const MatmulShape s = matmul_shape(work);
     channels = s.n;
-    if (s.batch == 1) {
-      specs = {{"a", {s.m, s.k}}, {"b", {s.k, s.n}, work.constant_weights}};
-    } else {
-      specs = {{"a", {s.batch, s.m, s.k}}, {"b", {s.batch, s.k, s.n}, work.constant_weights}};
+    std::vector<std::int64_t> a{s.m, s.k}, b{s.trans_b ? s.n : s.k, s.trans_b ? s.k : s.n};
+    if (s.batch > 1) {
+      a.insert(a.begin(), s.batch);
+      b.insert(b.begin(), s.batch);
     }
-  } else if (work.op == "conv2d") {
+    specs = {{"a", std::move(a)}, {"b", std::move(b), work.constant_weights}};
+  } else if (is_convolution(work)) {
     const ConvShape s = conv_shape(work);
     channels = s.oc;
-    specs = {{"in", activation_dims(work.layout, s.n, s.ic, s.h, s.w)},
-             {"w", {s.oc, s.ic / s.groups, s.kh, s.kw}, work.constant_weights}};
+    std::vector<std::int64_t> filters{s.oc, s.ic / s.groups, s.kh, s.kw};
+    if (s.transposed) filters = {s.ic, s.oc / s.groups, s.kh, s.kw};
+    specs = {{"in", activation_dims(work.layout, s.n, s.ic, s.h, s.w)}, {"w", filters, work.constant_weights}};
   } else if (work.op == "softmax") {
     const RowShape s = row_shape(work);
     specs = {{"in", {s.rows, s.cols}}};
@@ -254,7 +312,7 @@ TensorSpec output_spec(const PeerWork& work) {
     if (s.batch == 1) return {"out", {s.m, s.n}};
     return {"out", {s.batch, s.m, s.n}};
   }
-  if (work.op == "conv2d") {
+  if (is_convolution(work)) {
     const ConvShape s = conv_shape(work);
     return {"out", activation_dims(work.layout, s.n, s.oc, s.out_h(), s.out_w())};
   }

@@ -41,9 +41,13 @@ std::string_view to_string(Layout layout);
 Layout parse_layout(std::string_view text);
 
 /// One workload. Fields by operator (those with a default may be left out):
-///   matmul     m, n, k, batch=1                               a[batch,m,k] x b[k,n] (b[batch,k,n] when batch > 1)
+///   matmul     m, n, k, batch=1, trans_b=0                    a[batch,m,k] x b[k,n] (b[batch,k,n] when batch > 1; b
+///              is [n,k] with trans_b=1)
 ///   conv2d     n=1, ic, h, w, oc, kh, kw, stride=1, pad=0, dilation=1, groups=1; one axis or side alone may be given
 ///              by stride_h, stride_w, pad_top, pad_left, pad_bottom, pad_right, dilation_h, dilation_w
+///   conv_transpose2d  n=1, ic, h, w, oc, kh, kw, stride=1, pad=0, output_padding=0, groups=1, and stride_h, …,
+///   pad_right,
+///              output_padding_h, output_padding_w as above
 ///   softmax    rows, cols                                     over cols
 ///   layernorm  rows, cols                                     over cols, epsilon 1e-5, with scale and bias
 ///   attention  batch=1, heads, queries, keys, depth, value_depth=depth
@@ -69,9 +73,10 @@ struct TensorSpec {
 };
 
 /// The inputs that `work` takes, in order:
-///   matmul a, b;  conv2d in, w;  softmax in;  layernorm in, scale, shift;  attention q, k, v;
-///   then bias, then add0, add1, ...
-/// Activations have the dims of their layout: [n,ic,h,w], or [n,h,w,ic] for nhwc; filters are [oc,ic/groups,kh,kw].
+///   matmul a, b;  conv2d in, w;  conv_transpose2d in, w;  softmax in;  layernorm in, scale, shift;
+///   attention q, k, v;  then bias, then add0, add1, ...
+/// Activations have the dims of their layout: [n,ic,h,w], or [n,h,w,ic] for nhwc; filters are [oc,ic/groups,kh,kw], of
+/// conv_transpose2d [ic,oc/groups,kh,kw].
 /// Empty for a model. Throws Error{InvalidArgument} when the operator, a field or the epilogue is not of this list.
 std::vector<TensorSpec> input_specs(const PeerWork& work);
 /// The one output of an operator's work; same errors.
@@ -81,10 +86,14 @@ void check_inputs(const PeerWork& work, std::span<const Tensor> inputs);
 
 struct MatmulShape {
   std::int64_t batch, m, n, k;
+  bool trans_b;
 };
+/// Of conv2d and conv_transpose2d.
 struct ConvShape {
   std::int64_t n, ic, h, w, oc, kh, kw, stride_h, stride_w, pad_top, pad_left, pad_bottom, pad_right, dilation_h,
       dilation_w, groups;
+  bool transposed = false;
+  std::int64_t extra_h = 0, extra_w = 0;  ///< output padding
   std::int64_t out_h() const;
   std::int64_t out_w() const;
 };
@@ -94,6 +103,8 @@ struct RowShape {
 struct AttentionShape {
   std::int64_t batch, heads, queries, keys, depth, value_depth;
 };
+/// conv2d or conv_transpose2d.
+bool is_convolution(const PeerWork& work);
 /// The fields with their defaults filled in; same errors as `input_specs`.
 MatmulShape matmul_shape(const PeerWork& work);
 ConvShape conv_shape(const PeerWork& work);

@@ -60,7 +60,7 @@ Dependence dependence(const AxisForms& forms, const Affine& index, std::size_t a
   const analysis::Var var = forms.var(axis);
   if (!forms.vars.depends_on(index, var)) return Dependence::None;
   if (index == forms.forms[axis]) return Dependence::Direct;
-  bool plain = false, blocked = false, other = false;
+  bool plain = false, blocked = false, periodic = false, other = false;
   for (const analysis::Term& term : index.terms) {
     if (term.var == var) {
       plain = true;
@@ -69,13 +69,16 @@ Dependence dependence(const AxisForms& forms, const Affine& index, std::size_t a
       if (info.kind == VarKind::FloorDiv && info.operand == forms.forms[axis]) {
         blocked = true;
         divisor = info.divisor;
+      } else if (info.kind == VarKind::Mod && info.operand - Affine(info.operand.constant) == forms.forms[axis]) {
+        periodic = true;
+        divisor = info.divisor;
       } else {
         other = true;
       }
     }
   }
-  if (other || (plain && blocked)) return Dependence::Other;
-  return blocked ? Dependence::Blocked : Dependence::Scaled;
+  if (other || plain + blocked + periodic > 1) return Dependence::Other;
+  return blocked ? Dependence::Blocked : periodic ? Dependence::Periodic : Dependence::Scaled;
 }
 
 Dependence join(Dependence a, Dependence b) {
@@ -191,7 +194,7 @@ std::optional<SingleReduction> single_reduction(const ir::Compute& compute) {
           if (d == Dependence::None) continue;
           known->axes[a] = join(known->axes[a], d);
           if (d == Dependence::Direct) known->direct[i] = static_cast<int>(a);
-          if (d == Dependence::Scaled || d == Dependence::Direct) (a < rank ? spatial : reduce).push_back(a);
+          if (d != Dependence::Blocked) (a < rank ? spatial : reduce).push_back(a);
         }
         if (!spatial.empty()) {
           for (std::size_t r : reduce) out.window[r - rank] = true;

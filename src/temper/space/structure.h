@@ -13,16 +13,17 @@ namespace temper::space {
 /// How one operand of the reduction depends on one axis.
 enum class Dependence : std::uint8_t {
   None,
-  Direct,   ///< an index is the axis itself
-  Scaled,   ///< affine, with another coefficient or together with other axes
-  Blocked,  ///< only through floor(axis / divisor)
+  Direct,    ///< an index is the axis itself
+  Scaled,    ///< affine, with another coefficient or together with other axes
+  Blocked,   ///< only through floor(axis / divisor)
+  Periodic,  ///< only through (axis + constant) mod divisor
   Other,
 };
 
 struct Operand {
   ir::StagePtr stage;
   std::vector<Dependence> axes;       ///< per axis of the reduction: spatial, then reduce
-  std::vector<std::int64_t> divisor;  ///< per axis: of Blocked
+  std::vector<std::int64_t> divisor;  ///< per axis: of Blocked and Periodic
   int unit_stride_axis = -1;          ///< axis with coefficient 1 in the last index, and in no other
   int near_axis =
       -1;  ///< spatial axis with a coefficient up to target::kShortStride in the last index, and in no other index

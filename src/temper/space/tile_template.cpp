@@ -1,6 +1,7 @@
 #include "temper/space/tile_template.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace temper::space {
 
@@ -13,6 +14,7 @@ namespace {
 
 bool absent(Dependence d) { return d == Dependence::None; }
 bool shared_along(Dependence d) { return d == Dependence::None || d == Dependence::Blocked; }
+bool repeats_along(Dependence d) { return d == Dependence::None || d == Dependence::Periodic; }
 
 /// The last spatial axis, apart from `not_this`, for which `accept` holds and that has more than one element; else any
 /// that it accepts.
@@ -28,9 +30,10 @@ int last_axis(const SingleReduction& r, int not_this, Accept&& accept) {
 }
 
 /// Whether every index of the operand is one axis (or the only element of an axis), so that a layout can reorder them.
+/// What is packed once may have other indices: they stay outermost.
 bool packable(const Operand& operand) {
   for (std::size_t i = 0; i < operand.direct.size(); ++i) {
-    if (operand.direct[i] < 0 && operand.stage->axes[i].extent().value() != 1) return false;
+    if (operand.direct[i] < 0 && operand.stage->axes[i].extent().value() != 1 && !operand.stage->constant) return false;
   }
   return true;
 }
@@ -65,7 +68,8 @@ std::optional<TilePlan> channels_plan(const SingleReduction& r) {
       plan.vector_axis = v;
       plan.packed = w;
       plan.block_axis = v;
-      plan.row_axis = last_axis(r, v, [&](std::size_t a) { return absent(weights.axes[a]) && !absent(input.axes[a]); });
+      plan.row_axis =
+          last_axis(r, v, [&](std::size_t a) { return repeats_along(weights.axes[a]) && !absent(input.axes[a]); });
       // The output's last axis is stored in vectors: it is the vector axis itself, or the rows turned by a transpose.
       if (v != last && plan.row_axis != last) continue;
       plan.second_axis = second_of(r, plan, static_cast<std::size_t>(1 - w));
@@ -205,8 +209,15 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
                                           : any_rows ? std::vector<std::int64_t>{0, 1}
                                                      : std::vector<std::int64_t>{0},
                                           0);
+  // Rows whose operands repeat: a tile holds whole periods, so that each of its rows always has the same operand.
+  std::int64_t period = 1;
+  for (const Operand& operand : r.operands) {
+    if (plan.row_axis >= 0 && operand.axes[static_cast<std::size_t>(plan.row_axis)] == Dependence::Periodic)
+      period = std::lcm(period, operand.divisor[static_cast<std::size_t>(plan.row_axis)]);
+  }
   const std::int64_t balance = knobs.choice(
-      "tail", extent(plan.row_axis) > 1 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 1);
+      "tail", extent(plan.row_axis) > 1 && period == 1 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0},
+      1);
   std::vector<std::int64_t> blocks{0};
   if (plan.row_axis >= 0 && windows.empty()) {
     for (std::int64_t b : {32, 64, 128, 256, 512}) {
@@ -256,16 +267,21 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     knobs.require("rows in a block", {"rows", "block"}, [](auto k) { return k[1] == 0 || k[0] <= k[1]; });
   }
   for (const Operand& operand : r.operands) {
-    const std::int64_t group = operand.divisor[static_cast<std::size_t>(plan.vector_axis)];
+    const auto group_along = [&](int axis) {
+      const auto at = static_cast<std::size_t>(axis);
+      return operand.axes[at] == Dependence::Blocked ? operand.divisor[at] : 0;
+    };
+    const std::int64_t group = group_along(plan.vector_axis);
     if (group > 0)
       knobs.require("vectors stay within a group", {"vector", "vectors"},
                     [group](auto k) { return group % (k[0] * k[1]) == 0; });
     if (plan.row_axis >= 0) {
-      const std::int64_t row_group = operand.divisor[static_cast<std::size_t>(plan.row_axis)];
+      const std::int64_t row_group = group_along(plan.row_axis);
       if (row_group > 0)
         knobs.require("rows stay within a group", {"rows"}, [row_group](auto k) { return row_group % k[0] == 0; });
     }
   }
+  if (period > 1) knobs.require("rows hold whole periods", {"rows"}, [period](auto k) { return k[0] % period == 0; });
   if (knobs.declaring()) return;
 
   for (const std::string& stage : r.elementwise) s.compute_inline(stage);
