@@ -310,5 +310,79 @@ TEST(Regression, AConstantThatIsOnlyPrefetched) {
       "equal");
 }
 
+// Lanes of a register stage that come from one vector, from two, and from more.
+TEST(Regression, StridedLanesOfARegisterStage) {
+  const auto window = [](int width, int outputs) {
+    const std::string w = std::to_string(width);
+    return "placeholder in[n: 2, y: 9, x: " + w + R"(]: f32
+constant weight[n: 2, kh: 3, kw: 3]: f32
+stage conv[n: 2, y: 5, x: )" +
+           std::to_string(outputs) + R"(]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [kh: 3, kw: 3]
+  where y * 2 + kh - 1 >= 0, y * 2 + kh - 1 < 9, x * 2 + kw - 1 >= 0, x * 2 + kw - 1 < )" +
+           w + R"(
+  body in[n, y * 2 + kh - 1, x * 2 + kw - 1] * weight[n, kh, kw]
+output conv
+)";
+  };
+  const auto held = [](int lanes, int held_lanes) {
+    const std::string v = std::to_string(lanes);
+    return "cache_write conv\nsplit conv y 2 peel\nsplit conv x 1x" + v + R"( mask
+reorder conv n,x.0,y.0,y.1,x.1,x.2
+fuse conv n,x.0,y.0
+vectorize conv x.2
+unroll conv y.1
+unroll conv x.1
+parallel conv n*x.0*y.0
+compute_at conv_local conv n*x.0*y.0
+set_scope conv_local register
+cache_read in conv_local
+compute_at in_cache conv n*x.0*y.0
+set_scope in_cache register
+split in_cache x )" +
+           std::to_string(held_lanes) + R"( mask
+unroll in_cache n
+unroll in_cache y
+unroll in_cache x.0
+vectorize in_cache x.1
+split conv_local x )" +
+           v + R"( mask
+reorder conv_local kh,kw,n,y,x.0,x.1
+vectorize conv_local x.1
+unroll conv_local kh
+unroll conv_local kw
+unroll conv_local n
+unroll conv_local y
+unroll conv_local x.0
+)";
+  };
+  for (const auto& [lanes, held_lanes] : {std::pair{4, 16}, std::pair{8, 16}, std::pair{8, 8}, std::pair{8, 4}}) {
+    EXPECT_EQ(outcome(window(13, 7), held(lanes, held_lanes)), "equal") << lanes << " from " << held_lanes;
+    EXPECT_EQ(outcome(window(40, 20), held(lanes, held_lanes)), "equal") << lanes << " from " << held_lanes;
+  }
+}
+
+// Squares that are turned in registers, with ends along both sides.
+TEST(Regression, ACopyIsTurnedSquareBySquare) {
+  constexpr const char* kTransposed = R"(placeholder B[b: 2, n: 19, k: 37]: f32
+stage T[b: 2, k: 37, n: 19]: f32
+  body B[b, n, k]
+output T
+)";
+  for (const char* lanes : {"16", "8", "4"}) {
+    const std::string v = lanes;
+    EXPECT_EQ(outcome(kTransposed, "cache_read B T\nsplit T k " + v + " peel\nsplit T n " + v +
+                                       " mask\nreorder T b,k.0,n.0,k.1,n.1\nunroll T k.1\nvectorize T n.1\n"
+                                       "parallel T b\ncompute_at B_cache T n.0\nset_scope B_cache register\n"
+                                       "split B_cache k " +
+                                       v +
+                                       " mask\nunroll B_cache b\nunroll B_cache n\nunroll B_cache k.0\n"
+                                       "vectorize B_cache k.1"),
+              "equal")
+        << v;
+  }
+}
+
 }  // namespace
 }  // namespace temper::fuzz

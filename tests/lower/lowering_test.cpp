@@ -155,6 +155,44 @@ stage E[m: 5, n: 13]: f32
 output E
 )";
 
+TEST(Lower, LanesOfHeldInputsAreShuffled) {
+  // Three taps over every second place of a row that is held in one vector.
+  const Kernel kernel = lowered(R"(placeholder X[y: 4, x: 14]: f32
+constant W[k: 3]: f32
+stage A[y: 4, x: 7]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [k: 3]
+  where x * 2 + k - 1 >= 0, x * 2 + k - 1 < 14
+  body X[y, x * 2 + k - 1] * W[k]
+output A
+)",
+                                R"(cache_write A
+split A x 8 mask
+vectorize A x.1
+unroll A x.0
+parallel A y
+compute_at A_local A y
+set_scope A_local register
+cache_read X A_local
+compute_at X_cache A y
+set_scope X_cache register
+split X_cache x 16 mask
+unroll X_cache y
+unroll X_cache x.0
+vectorize X_cache x.1
+split A_local x 8 mask
+reorder A_local k,y,x.0,x.1
+vectorize A_local x.1
+unroll A_local k
+unroll A_local y
+unroll A_local x.0
+)");
+  auto ops = count(kernel.run.front().body);
+  EXPECT_EQ(ops[Op::Shuffle], 3);
+  EXPECT_EQ(ops[Op::Load], 1 + 3) << "the row, and the weights";
+  EXPECT_EQ(ops[Op::Gather] + ops[Op::Insert] + ops[Op::Extract], 0);
+}
+
 TEST(Lower, LanePartialsBecomeAHorizontalSum) {
   const Kernel kernel = lowered(kMatmul, "compute_at C E n\nset_scope C register\nsplit C k 8 mask\nvectorize C k.1\n");
   auto ops = count(kernel.run[0].body);

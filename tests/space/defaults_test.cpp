@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "temper/nest/build.h"
 #include "temper/ops/spec.h"
 #include "temper/space/template.h"
@@ -49,6 +51,13 @@ TEST(Defaults, MatmulOfEverySize) {
       for (const int k : {1, 2, 3, 31})
         expect_default("matmul(m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k) +
                        ",epilogue=bias+relu)");
+}
+
+TEST(Defaults, MatmulWithATransposedOperandOfEverySize) {
+  for (const int n : {1, 5, 16, 19, 96})
+    for (const int k : {1, 3, 16, 37})
+      for (const char* rest : {"batch=1", "batch=3", "batch=2,const=none", "const=none"})
+        expect_default("matmul(m=7,n=" + std::to_string(n) + ",k=" + std::to_string(k) + ",trans_b=1," + rest + ")");
 }
 
 TEST(Defaults, ConvolutionInBlocksOfChannelsIsATile) {
@@ -115,6 +124,59 @@ TEST(Defaults, ADesignWithoutCandidatesIsPassedOver) {
   const std::string groups = ",h=6,w=5,kh=3,kw=3,pad=1,groups=3,layout=nhwc)";
   EXPECT_EQ(default_design("conv2d(n=3,ic=9,oc=24" + groups, avx2()), "channels");
   EXPECT_NE(default_design("conv2d(n=3,ic=9,oc=9" + groups, avx2()), "channels");
+}
+
+// Every candidate that the constraints admit can be built, also where inputs are held in registers.
+TEST(Windows, HeldInputsFitTheRegisters) {
+  for (const target::Target& target : {avx2(), avx512()}) {
+    const ScheduleSpace space(
+        ops::parse_spec("conv2d(n=1,ic=2,h=6,w=11,oc=2,kh=3,kw=3,stride=2,pad=1,groups=2)").compute, target);
+    int held = 0;
+    for (std::size_t d = 0; d < space.designs().size(); ++d) {
+      const search::Design& design = space.designs()[d];
+      const int hold = search::knob_index(design, "hold");
+      if (design.name != "window") continue;
+      ASSERT_GE(hold, 0);
+      search::Candidate candidate{static_cast<int>(d), std::vector<std::int32_t>(design.knobs.size(), 0)};
+      const auto advance = [&] {
+        for (std::size_t k = 0; k < design.knobs.size(); ++k) {
+          if (++candidate.choice[k] < std::ssize(design.knobs[k].values)) return true;
+          candidate.choice[k] = 0;
+        }
+        return false;
+      };
+      do {
+        const std::vector<std::int64_t> values = search::values(space, candidate);
+        if (values[static_cast<std::size_t>(hold)] == 0) continue;
+        const bool valid = std::all_of(design.constraints.begin(), design.constraints.end(), [&](const auto& c) {
+          std::vector<std::int64_t> of;
+          for (const std::string& name : c.knobs)
+            of.push_back(values[static_cast<std::size_t>(search::knob_index(design, name))]);
+          return c.holds(of);
+        });
+        if (!valid) continue;
+        ++held;
+        const schedule::Schedule schedule = space.materialise(candidate);
+        const nest::Program program = nest::build(schedule);
+        nest::verify(program, schedule);
+        std::int64_t most = 0;
+        for (const nest::Storage& storage : program.storages) {
+          if (storage.kind != nest::StorageKind::Register ||
+              !program.stages[static_cast<std::size_t>(storage.stage)]->name.ends_with("_cache"))
+            continue;
+          std::int64_t vectors = 1;
+          for (std::size_t i = 0; i < storage.extents.size(); ++i) {
+            const std::int64_t lanes = i + 1 == storage.extents.size() ? target.vector_bytes / 4 : 1;
+            vectors *= (storage.extents[i] + lanes - 1) / lanes;
+          }
+          most = std::max(most, vectors);
+        }
+        EXPECT_GT(most, 0);
+        EXPECT_LT(most, target.vector_registers);
+      } while (advance());
+    }
+    EXPECT_GT(held, 0);
+  }
 }
 
 // What another stage looks up by a value must be in memory: inlined or kept in registers it could not be indexed.

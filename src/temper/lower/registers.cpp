@@ -106,7 +106,11 @@ std::vector<Value> Lowering::current(const std::vector<Carried>& carried) const 
 
 std::vector<std::int64_t> Lowering::register_elements(int storage, const std::vector<Affine>& index) {
   const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
-  std::int64_t first = 0, step = 0;
+  struct Place {
+    std::int64_t first, step, extent, stride;  ///< in one dimension: of lane 0, and from lane to lane
+  };
+  std::vector<Place> places;
+  bool one = true;
   for (const nest::StorageDim& dim : s.dims) {
     const auto axis = static_cast<std::size_t>(dim.axis);
     const Affine local = fold(index[axis] - s.base[axis]);
@@ -116,15 +120,20 @@ std::vector<std::int64_t> Lowering::register_elements(int storage, const std::ve
         refuse(storage, "an index of a register stage is not constant: " + analysis::print(local, vars_));
       lane_step = term.coefficient;
     }
-    first += local.constant * dim.stride;
-    step += lane_step * dim.stride;
+    places.push_back({local.constant, lane_step, dim.extent, dim.stride});
+    one = one && lane_step == 0;
   }
   std::vector<std::int64_t> out;
-  const int count = step == 0 ? 1 : lanes_.width;
+  const int count = one ? 1 : lanes_.width;
   for (int lane = 0; lane < count; ++lane) {
-    const std::int64_t element = first + lane * step;
-    const bool inside = element >= 0 && element < s.elements;
-    out.push_back(inside && (lane < lanes_.active || count == 1) ? element : -1);
+    bool inside = lane < lanes_.active || count == 1;
+    std::int64_t element = 0;
+    for (const Place& place : places) {
+      const std::int64_t at = place.first + lane * place.step;
+      inside = inside && at >= 0 && at < place.extent;
+      element += at * place.stride;
+    }
+    out.push_back(inside ? element : -1);
   }
   return out;
 }
@@ -184,6 +193,25 @@ Value Lowering::read_register(int storage, int component, const std::vector<std:
     std::vector<Value> rows;
     for (std::int64_t element : elements) rows.push_back(element < 0 ? emit_.undef(type) : slot(element).value);
     return transposed(rows)[static_cast<std::size_t>(first.lane)];
+  }
+  // Lanes of one or two vectors: a shuffle.
+  std::vector<Value> sources;
+  bool vectors = true;
+  for (const std::int64_t element : elements) {
+    if (element < 0) continue;
+    const Slot& s = slot(element);
+    vectors = vectors && s.lane >= 0 && emit_.type(s.value) == emit_.type(first.value);
+    if (std::find(sources.begin(), sources.end(), s.value) == sources.end()) sources.push_back(s.value);
+  }
+  if (vectors && sources.size() <= 2) {
+    const int lanes = emit_.type(first.value).lanes;
+    std::vector<int> pick(elements.size(), 0);
+    for (std::size_t lane = 0; lane < elements.size(); ++lane) {
+      if (elements[lane] < 0) continue;
+      const Slot& s = slot(elements[lane]);
+      pick[lane] = s.lane + (s.value == sources.front() ? 0 : lanes);
+    }
+    return emit_.pure(Op::Shuffle, type, {sources.front(), sources.back()}, 0, pick);
   }
   Value out = emit_.undef(type);
   for (int lane = 0; lane < width; ++lane) {

@@ -176,12 +176,12 @@ std::optional<SingleReduction> single_reduction(const ir::Compute& compute) {
                                 std::vector<std::int64_t>(axes, 0),
                                 -1,
                                 -1,
+                                {},
                                 {}});
         known = out.operands.end() - 1;
-        known->direct.assign(load->args.size(), -1);
-      } else {
-        known->direct.assign(load->args.size(), -1);
       }
+      known->direct.assign(load->args.size(), -1);
+      known->steps.assign(load->args.size(), std::vector<std::int64_t>(axes, 0));
       for (std::size_t i = 0; i < load->args.size(); ++i) {
         const std::optional<Affine> index = forms.form(load->args[i]);
         std::vector<std::size_t> spatial, reduce;
@@ -190,6 +190,7 @@ std::optional<SingleReduction> single_reduction(const ir::Compute& compute) {
             known->axes[a] = Dependence::Other;
             continue;
           }
+          if (forms.var(a) >= 0) known->steps[i][a] = index->coefficient(forms.var(a));
           const Dependence d = dependence(forms, *index, a, known->divisor[a]);
           if (d == Dependence::None) continue;
           known->axes[a] = join(known->axes[a], d);

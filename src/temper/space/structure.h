@@ -27,7 +27,8 @@ struct Operand {
   int unit_stride_axis = -1;          ///< axis with coefficient 1 in the last index, and in no other
   int near_axis =
       -1;  ///< spatial axis with a coefficient up to target::kShortStride in the last index, and in no other index
-  std::vector<int> direct;  ///< per index: the axis that it is; -1 when it is something else
+  std::vector<int> direct;                       ///< per index: the axis that it is; -1 when it is something else
+  std::vector<std::vector<std::int64_t>> steps;  ///< per index, per axis: its coefficient
 };
 
 /// A definition with one reduction, whose output has the reduction's axes (element for element), through elementwise

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "temper/space/tile_packing.h"
+
 namespace temper::space {
 
 using schedule::Loop;
@@ -127,6 +129,10 @@ std::optional<TilePlan> window_plan(const SingleReduction& r) {
   plan.row_axis = last_axis(
       r, last, [&](std::size_t a) { return !absent(r.operands[static_cast<std::size_t>(contiguous)].axes[a]); });
   if (plan.row_axis >= 0) plan.second_axis = second_of(r, plan, static_cast<std::size_t>(contiguous));
+  // Where nothing but a window is reduced, lanes of neighbouring outputs are other lanes of the same inputs.
+  if (r.operands[static_cast<std::size_t>(contiguous)].direct.back() != last &&
+      std::all_of(r.window.begin(), r.window.end(), [](bool w) { return w; }))
+    plan.held = contiguous;
   return plan;
 }
 
@@ -233,7 +239,9 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
             : operand.stage->constant ? std::vector<std::int64_t>{0, 1}
                                       : std::vector<std::int64_t>{0};
   }
-  const std::int64_t pack = knobs.choice("pack", packs, packs.back());
+  const std::int64_t pack_knob = knobs.choice("pack", packs, packs.back());
+  const std::int64_t hold =
+      knobs.choice("hold", plan.held >= 0 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 0);
 
   knobs.require("vectors cover the axis", {"vector", "vectors"},
                 [e = extent(plan.vector_axis)](auto k) { return (k[1] - 1) * k[0] < e; });
@@ -289,63 +297,15 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   const std::string local = r.reduction == r.output ? s.cache_write(out) : r.reduction->name;
   const bool turned = plan.vector_axis != last && nv * v > 1;
 
-  // Packing: blocks of the tile's width outermost, then the reduce axes in loop order, the block innermost.
-  bool padded = false;
-  if (plan.packed >= 0 && pack == 1) {
-    const Operand& operand = r.operands[static_cast<std::size_t>(plan.packed)];
-    const std::int64_t width = plan.block_axis == plan.vector_axis ? nv * v : rows;
-    const std::string cache = s.cache_read(operand.stage->name, local);
-    const bool blocked = operand.stage->constant;
-    std::vector<schedule::LayoutDim> layout;
-    int block_index = -1;
-    for (std::size_t i = 0; i < operand.direct.size(); ++i) {
-      if (operand.direct[i] == plan.block_axis) block_index = static_cast<int>(i);
-    }
-    const auto index_of = [&](std::size_t axis) {
-      for (std::size_t i = 0; i < operand.direct.size(); ++i) {
-        if (operand.direct[i] == static_cast<int>(axis)) return static_cast<int>(i);
-      }
-      return -1;
-    };
-    std::vector<int> inside;
-    std::vector<std::size_t> reduce_order;
-    for (std::size_t w = 0; w + 1 < windows.size(); ++w) reduce_order.push_back(windows[w]);
-    if (kw_mode == 2 && has_kw) reduce_order.push_back(windows.back());
-    reduce_order.insert(reduce_order.end(), channels.begin(), channels.end());
-    if (kw_mode != 2 && has_kw) reduce_order.push_back(windows.back());
-    for (std::size_t axis : reduce_order) {
-      if (index_of(axis) >= 0) inside.push_back(index_of(axis));
-    }
-    for (std::size_t i = 0; i < operand.direct.size(); ++i) {
-      const int index = static_cast<int>(i);
-      if (index != block_index && std::find(inside.begin(), inside.end(), index) == inside.end())
-        layout.push_back({index, 1, 0, 0});
-    }
-    if (blocked && width > 1) layout.push_back({block_index, width, 0, 0});
-    for (int index : inside) layout.push_back({index, 1, 0, 0});
-    layout.push_back({block_index, 1, blocked && width > 1 ? width : 0, 0});
-    s.set_layout(cache, layout);
-    if (operand.stage->constant) s.prepared(cache);
-    padded = blocked && plan.block_axis == plan.vector_axis;
-    // The copy runs in storage order.
-    std::vector<Loop> copy_loops = s.loops(cache);
-    std::vector<Loop> copy_order;
-    Loop block_inner{};
-    for (const schedule::LayoutDim& dim : layout) {
-      if (dim.axis == block_index && blocked && width > 1) {
-        if (dim.modulus == 0) {
-          const std::vector<Loop> parts =
-              s.split(copy_loops[static_cast<std::size_t>(block_index)], {width}, Tail::Peel);
-          copy_order.push_back(parts[0]);
-          block_inner = parts[1];
-        }
-      } else {
-        copy_order.push_back(copy_loops[static_cast<std::size_t>(dim.axis)]);
-      }
-    }
-    if (block_inner.stage >= 0) copy_order.push_back(block_inner);
-    s.reorder(copy_order);
-    s.parallel(copy_order.front());
+  const bool padded = plan.packed >= 0 && pack_knob == 1 && plan.block_axis == plan.vector_axis &&
+                      r.operands[static_cast<std::size_t>(plan.packed)].stage->constant;
+  if (plan.packed >= 0 && pack_knob == 1) {
+    Packing packing{plan.block_axis, plan.block_axis == plan.vector_axis ? nv * v : rows, {}};
+    for (std::size_t w = 0; w + 1 < windows.size(); ++w) packing.reduce_order.push_back(windows[w]);
+    if (kw_mode == 2 && has_kw) packing.reduce_order.push_back(windows.back());
+    packing.reduce_order.insert(packing.reduce_order.end(), channels.begin(), channels.end());
+    if (kw_mode != 2 && has_kw) packing.reduce_order.push_back(windows.back());
+    pack(s, target, r.operands[static_cast<std::size_t>(plan.packed)], local, packing);
   }
 
   // The output: outer loops in parallel, then the tile.
@@ -449,6 +409,17 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   s.parallel(tile_loop);
   s.compute_at(local, serial.empty() ? tile_loop : serial.back());
   s.set_scope(local, Scope::Register);
+
+  if (hold == 1) {
+    const std::string held = s.cache_read(r.operands[static_cast<std::size_t>(plan.held)].stage->name, local);
+    s.compute_at(held, serial.empty() ? tile_loop : serial.back());
+    s.set_scope(held, Scope::Register);
+    const std::vector<Loop> places = s.loops(held);
+    const std::vector<Loop> parts = s.split(places.back(), {native}, Tail::Mask);
+    for (std::size_t i = 0; i + 1 < places.size(); ++i) s.unroll(places[i]);
+    s.unroll(parts[0]);
+    s.vectorize(parts[1]);
+  }
 
   // The reduction, over the tile.
   std::vector<Loop> inner_axes = s.loops(local);

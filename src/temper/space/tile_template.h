@@ -19,6 +19,7 @@ struct TilePlan {
   int second_axis = -1;  ///< a second unrolled axis outside the rows; -1: none
   int packed = -1;       ///< operand that may be packed along the vector axis (or the row axis); -1: none
   int block_axis = -1;   ///< axis whose blocks the packed operand is laid out in
+  int held = -1;         ///< operand whose part of a tile may be kept in registers; -1: none
 };
 
 /// Vectors run along an axis of which one operand (weights) depends directly and the others not at all.
