@@ -93,6 +93,18 @@ TEST(Spec, AttentionFillsInWhatFollowsFromTheSizes) {
   EXPECT_THAT(w.text(), HasSubstr("scale=0.5,mask=2:1:3:5,layout=blhd"));
 }
 
+// Models scale by any number, and keys are read back.
+TEST(Spec, EveryScaleOfAttentionIsRead) {
+  for (const double scale : {-0.3, 0.0, 1e-20, 0.125}) {
+    AttentionShape shape;
+    shape.queries = shape.keys = shape.depth = 4;
+    shape.scale = scale;
+    const Workload made = attention_workload(shape), read = parse_spec(made.text());
+    EXPECT_EQ(read.text(), made.text());
+    EXPECT_EQ(ir::structural_hash(read.compute), ir::structural_hash(made.compute)) << scale;
+  }
+}
+
 std::string spec_error(std::string_view spec) {
   try {
     parse_spec(spec);
@@ -107,6 +119,9 @@ TEST(Spec, ErrorsNameTheWordAndWhatWasExpected) {
   EXPECT_EQ(spec_error("matmull(m=1,n=1,k=1)"),
             "'matmull' is not a known operator\n  at: SPEC 'matmull(m=1,n=1,k=1)'\n  hint: expected one of matmul, "
             "conv2d, conv1d, conv_transpose2d, softmax, layernorm, attention");
+  EXPECT_THAT(spec_error("attention(heads=2,queries=3,keys=5,depth=16,scale=inf)"),
+              HasSubstr("cannot read 'inf' as scale"));
+  EXPECT_THAT(spec_error("layernorm(rows=2,cols=3,epsilon=-1)"), HasSubstr("a finite number that is not negative"));
   EXPECT_EQ(spec_error("matmul(m=512,n=512)"),
             "'k' (columns of A) is missing\n  at: SPEC 'matmul(m=512,n=512)'\n  hint: write matmul(m=N,n=N,k=N)");
   EXPECT_EQ(spec_error("matmul(m=512,n=512,k=abc)"),

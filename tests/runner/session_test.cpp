@@ -203,6 +203,19 @@ TEST(TimedKernel, HasColdConstantsWhereTheTaskWantsItAndThereAreSome) {
   }
 }
 
+TEST(TimedKernel, FindsNoOutputsOfTheOneBefore) {
+  runtime::ThreadPool pool(1, {});
+  TaskData task = make_task_data(affine_task());
+  const runtime::ArtifactImage image = runtime::ArtifactImage::load(temper::testing::artifact_bytes("right"));
+  TimedKernel first(image, task, pool);
+  first.call();
+  const std::span<const std::byte> bytes = first.memory(1);
+  const std::vector<std::byte> right(bytes.begin(), bytes.end());
+  const TimedKernel second(image, task, pool);
+  ASSERT_EQ(second.memory(1).data(), bytes.data()) << "all are timed on the same memory";
+  EXPECT_FALSE(std::ranges::equal(second.memory(1), right));
+}
+
 TEST_F(SessionTest, TakesTheGivenNumber) {
   session().set_task(affine_task());
   protocol::MeasureRequest request = request_for("right");

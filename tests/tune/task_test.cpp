@@ -89,6 +89,7 @@ TEST(Task, ColdConstantsArePartOfTheKey) {
   EXPECT_TRUE(read.cold_constants);
   const Task without = task_from_spec("matmul(m=16,n=8,k=4,const=none)", 2);
   EXPECT_FALSE(with_cold_constants(without).cold_constants) << "there are none";
+  EXPECT_THROW(task_from_spec("matmul(m=16,n=8,k=4,const=none,constants=cold,threads=2)", 1), Error);
 }
 
 TEST(TasksFromModel, ConstantsAreColdWhereTheyExceedTheLastCache) {

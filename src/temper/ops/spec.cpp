@@ -86,7 +86,7 @@ const SpecOperator kOperators[] = {
       {"keys", "", "keys of a head"},
       {"depth", "", "elements of a query and of a key"},
       {"value_depth", "0", "elements of a value; 0: as depth"},
-      {"scale", "0", "of the scores; 0: 1/sqrt(depth)"},
+      {"scale", "none", "of the scores; none: 1/sqrt(depth)"},
       {"mask", "none", "none, or the sizes b:h:q:k of what is added to the scores, each 1 or whole"},
       {"layout", "bhld", "bhld or blhd: batch, heads, length, depth as tensors have them"},
       kDtype}},
@@ -155,12 +155,13 @@ class Words {
     return value == "1";
   }
 
-  double number(std::string_view name) const {
+  double number(std::string_view name, bool may_be_negative = false) const {
     const std::string_view value = text(name);
     double result = 0;
     const auto parsed = std::from_chars(value.data(), value.data() + value.size(), result);
-    if (parsed.ec != std::errc{} || parsed.ptr != value.data() + value.size() || !(result >= 0))
-      bad(name, "a number that is not negative");
+    const bool is_read = parsed.ec == std::errc{} && parsed.ptr == value.data() + value.size();
+    if (!is_read || !std::isfinite(result) || (result < 0 && !may_be_negative))
+      bad(name, may_be_negative ? "a finite number" : "a finite number that is not negative");
     return result;
   }
 
@@ -333,8 +334,8 @@ Workload build_attention_spec(const Words& words) {
   shape.keys = words.size("keys");
   shape.depth = words.size("depth");
   shape.value_depth = or_else("value_depth", shape.depth);
-  shape.scale = words.number("scale");
-  if (shape.scale == 0) shape.scale = 1 / std::sqrt(static_cast<double>(shape.depth));
+  shape.scale =
+      words.text("scale") == "none" ? 1 / std::sqrt(static_cast<double>(shape.depth)) : words.number("scale", true);
   if (words.text("mask") != "none") shape.mask = words.numbers("mask", 1);
   const std::string_view layout = words.text("layout");
   if (layout != "bhld" && layout != "blhd") words.bad("layout", "bhld or blhd");

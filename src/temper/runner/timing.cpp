@@ -49,6 +49,8 @@ TimedKernel::TimedKernel(const runtime::ArtifactImage& image, TaskData& task, ru
                         : buffers[i].role == TEMPER_OUTPUT ? task.outputs.find(buffers[i].name)->second.aligned.data()
                                                            : task.inputs.find(buffers[i].name)->second.aligned.data());
   }
+  // What an earlier kernel left in the outputs would hide that this one writes nothing.
+  for (auto& [name, output] : task.outputs) std::ranges::fill(output.aligned, std::byte{0xff});
   cold_constants_ = task.cold_constants && std::ranges::any_of(image.buffers(), is_of_constants);
   scratch_.reserve(pool.threads(), image.scratch_bytes());
   runtime::run_phases(image.prepare(), pointers_.data(), pool, scratch_.pointers());

@@ -17,7 +17,8 @@ namespace temper::runner {
 /// over.
 class TimedKernel {
  public:
-  /// Allocates, and runs `prepare`. Borrows image, task and pool. Requires: `check_interface` was content.
+  /// Allocates, runs `prepare` and overwrites the task's outputs. Borrows image, task and pool. Requires:
+  /// `check_interface` was content.
   /// Throws Error{Io} without memory.
   TimedKernel(const runtime::ArtifactImage& image, TaskData& task, runtime::ThreadPool& pool);
 

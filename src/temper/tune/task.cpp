@@ -13,6 +13,7 @@ namespace temper::tune {
 namespace {
 
 constexpr std::string_view kConstants = "constants", kCold = "cold";  // a field of keys
+constexpr std::string_view kThreads = ",threads=";
 
 void check_counts(int threads, int count) {
   if (threads < 1) throw Error(ErrorCode::InvalidArgument, "a task runs on at least one thread", "threads");
@@ -60,10 +61,10 @@ Task with_cold_constants(Task task) {
 Task task_from_spec(std::string_view spec, int threads) {
   // A key's last fields are no part of the workload.
   std::string workload(spec);
-  const std::size_t end = workload.rfind(')'), at = workload.rfind(",threads=");
+  const std::size_t end = workload.rfind(')'), at = workload.rfind(kThreads);
   if (at == std::string::npos || end == std::string::npos || end < at)
     return make_task(ops::parse_spec(workload), threads);
-  const std::string number = workload.substr(at + 9, end - at - 9);
+  const std::string number = workload.substr(at + kThreads.size(), end - at - kThreads.size());
   const auto parsed = std::from_chars(number.data(), number.data() + number.size(), threads);
   if (parsed.ec != std::errc{} || parsed.ptr != number.data() + number.size())
     throw Error(ErrorCode::InvalidArgument, "cannot read '" + number + "' as threads", workload, "expected a number");
@@ -72,7 +73,12 @@ Task task_from_spec(std::string_view spec, int threads) {
   const bool is_cold = workload.ends_with(cold);
   if (is_cold) workload.resize(workload.size() - cold.size());
   Task task = make_task(ops::parse_spec(workload + ")"), threads);
-  return is_cold ? with_cold_constants(std::move(task)) : task;
+  if (is_cold) task = with_cold_constants(std::move(task));
+  if (is_cold && !task.cold_constants) {
+    throw Error(ErrorCode::InvalidArgument, "there are no constants that could be cold", std::string(spec),
+                "leave constants=cold out");
+  }
+  return task;
 }
 
 std::vector<Task> tasks_from_model(const graph::Program& program, int threads, const target::Target& target) {

@@ -38,7 +38,7 @@ Task make_task(const ops::Workload& workload, int threads, int count = 1);
 Task make_task(std::string op, std::vector<std::pair<std::string, std::string>> fields, ir::Compute compute,
                int threads, int count = 1);
 /// The task of a SPEC string, or of a key, whose `threads` and `constants` then count. Throws as `ops::parse_spec` and
-/// `make_task`.
+/// `make_task`, and Error{InvalidArgument} for cold constants where there are none.
 Task task_from_spec(std::string_view spec, int threads);
 /// The same task with its constants outside of the caches before each timed call; itself when it has no constants.
 Task with_cold_constants(Task task);
