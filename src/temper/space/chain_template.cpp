@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "temper/space/knob_values.h"
+
 namespace temper::space {
 
 using schedule::Loop;
@@ -15,20 +17,6 @@ namespace {
 struct Tile {
   std::int64_t vectors = 1, rows = 1, unroll = 1, order = 0;
 };
-
-std::vector<std::int64_t> range_up_to(std::int64_t limit, std::int64_t most) {
-  std::vector<std::int64_t> out;
-  for (std::int64_t v = 1; v <= std::min(limit, most); ++v) out.push_back(v);
-  return out;
-}
-
-std::vector<std::int64_t> up_to(std::int64_t limit, std::initializer_list<std::int64_t> candidates) {
-  std::vector<std::int64_t> out;
-  for (const std::int64_t v : candidates) {
-    if (v <= std::max<std::int64_t>(limit, 1)) out.push_back(v);
-  }
-  return out;
-}
 
 /// The largest tile that the registers hold with as many rows as `vectors` leave room for.
 std::int64_t rows_beside(std::int64_t vectors, std::int64_t registers) {

@@ -8,20 +8,6 @@ namespace temper::space {
 
 namespace {
 
-std::vector<ir::Expr> loads_of(const ir::Stage& stage) {
-  std::vector<ir::Expr> out;
-  for (const ir::Expr& expr : ir::expressions(stage)) {
-    ir::for_each_node(expr, [&](const ir::Expr& e) {
-      if (e->kind == ir::ExprKind::Load) out.push_back(e);
-    });
-  }
-  return out;
-}
-
-bool is_axis(const ir::Expr& index, const ir::Axis& axis) {
-  return index->kind == ir::ExprKind::Var && index->axis == axis;
-}
-
 bool mentions(const ir::Expr& load, const ir::Axis& axis) {
   bool found = false;
   ir::for_each_node(load, [&](const ir::Expr& e) { found = found || is_axis(e, axis); });

@@ -9,17 +9,6 @@
 
 namespace temper::space {
 
-namespace {
-
-using analysis::Affine;
-using analysis::VarKind;
-using analysis::VarSpace;
-
-bool is_output(const ir::Compute& compute, const ir::StagePtr& stage) {
-  return std::find(compute.outputs.begin(), compute.outputs.end(), stage) != compute.outputs.end();
-}
-
-/// Loads of one stage's definition.
 std::vector<ir::Expr> loads_of(const ir::Stage& stage) {
   std::vector<ir::Expr> out;
   for (const ir::Expr& expr : ir::expressions(stage)) {
@@ -28,6 +17,20 @@ std::vector<ir::Expr> loads_of(const ir::Stage& stage) {
     });
   }
   return out;
+}
+
+bool is_axis(const ir::Expr& index, const ir::Axis& axis) {
+  return index->kind == ir::ExprKind::Var && index->axis == axis;
+}
+
+namespace {
+
+using analysis::Affine;
+using analysis::VarKind;
+using analysis::VarSpace;
+
+bool is_output(const ir::Compute& compute, const ir::StagePtr& stage) {
+  return std::find(compute.outputs.begin(), compute.outputs.end(), stage) != compute.outputs.end();
 }
 
 struct AxisForms {

@@ -10,6 +10,11 @@
 
 namespace temper::space {
 
+/// Every element that a stage's definition reads, in the order of its expressions.
+std::vector<ir::Expr> loads_of(const ir::Stage& stage);
+/// Whether an index is an axis by itself.
+bool is_axis(const ir::Expr& index, const ir::Axis& axis);
+
 /// How one operand of the reduction depends on one axis.
 enum class Dependence : std::uint8_t {
   None,

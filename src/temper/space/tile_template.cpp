@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "temper/space/knob_values.h"
 #include "temper/space/tile_packing.h"
 
 namespace temper::space {
@@ -137,21 +138,6 @@ std::optional<TilePlan> window_plan(const SingleReduction& r) {
 }
 
 namespace {
-
-std::vector<std::int64_t> up_to(std::int64_t limit, std::initializer_list<std::int64_t> candidates) {
-  std::vector<std::int64_t> out;
-  for (std::int64_t v : candidates) {
-    if (v <= limit) out.push_back(v);
-  }
-  if (out.empty()) out.push_back(1);
-  return out;
-}
-
-std::vector<std::int64_t> range_up_to(std::int64_t limit, std::int64_t most) {
-  std::vector<std::int64_t> out;
-  for (std::int64_t v = 1; v <= std::min(limit, most); ++v) out.push_back(v);
-  return out;
-}
 
 /// Vector widths: the target's, half and a quarter of it, in elements of f32; never wider than needed by more than
 /// half.

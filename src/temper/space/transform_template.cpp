@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "temper/ir/visit.h"
+#include "temper/space/knob_values.h"
+#include "temper/space/structure.h"
 
 namespace temper::space {
 
@@ -12,16 +14,6 @@ using schedule::Scope;
 using schedule::Tail;
 
 namespace {
-
-std::vector<ir::Expr> loads_of(const ir::Stage& stage) {
-  std::vector<ir::Expr> out;
-  for (const ir::Expr& expr : ir::expressions(stage)) {
-    ir::for_each_node(expr, [&](const ir::Expr& e) {
-      if (e->kind == ir::ExprKind::Load) out.push_back(e);
-    });
-  }
-  return out;
-}
 
 std::vector<ir::StagePtr> producers(const ir::Stage& stage) {
   std::vector<ir::StagePtr> out;
@@ -46,8 +38,6 @@ std::vector<ir::StagePtr> chain_to_placeholder(ir::StagePtr stage) {
   }
   return out;
 }
-
-bool is_axis(const ir::Expr& e, const ir::Axis& axis) { return e->kind == ir::ExprKind::Var && e->axis == axis; }
 
 /// The axis of `stage` that an index names by itself, -1 for any other index.
 int axis_of(const ir::Expr& index, const ir::Stage& stage) {
@@ -156,12 +146,6 @@ std::optional<TransformedProduct> transformed_product(const ir::Compute& compute
 }
 
 namespace {
-
-std::vector<std::int64_t> range_up_to(std::int64_t limit, std::int64_t most) {
-  std::vector<std::int64_t> out;
-  for (std::int64_t v = 1; v <= std::min(limit, most); ++v) out.push_back(v);
-  return out;
-}
 
 /// Vector widths: the target's, in elements of f32, and half of it where whole vectors leave lanes empty; not twice as
 /// wide as needed.

@@ -3,7 +3,6 @@
 // is any other bilinear algorithm on tiles.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
