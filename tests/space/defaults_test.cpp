@@ -156,6 +156,9 @@ TEST(Windows, HeldInputsFitTheRegisters) {
         });
         if (!valid) continue;
         ++held;
+        for (const char* name : {"kw", "kh"})
+          EXPECT_GT(values[static_cast<std::size_t>(search::knob_index(design, name))], 0)
+              << name << ": registers are read at constant places";
         const schedule::Schedule schedule = space.materialise(candidate);
         const nest::Program program = nest::build(schedule);
         nest::verify(program, schedule);

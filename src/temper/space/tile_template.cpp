@@ -276,6 +276,11 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     }
   }
   if (period > 1) knobs.require("rows hold whole periods", {"rows"}, [period](auto k) { return k[0] % period == 0; });
+  if (plan.held >= 0) {
+    // Registers are read at constant places.
+    knobs.require("held inputs under an unrolled kernel", {"hold", "kw", "kh"},
+                  [=](auto k) { return k[0] == 0 || ((kw == 1 || k[1] > 0) && (outer_window == 1 || k[2] > 0)); });
+  }
   if (knobs.declaring()) return;
 
   for (const std::string& stage : r.elementwise) s.compute_inline(stage);
