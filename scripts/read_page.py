@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import figure_models
 import numpy
 import onnxruntime
 import render_page
@@ -22,8 +23,6 @@ from PIL import Image
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ROOT / "build/models"
 DETECTOR, RECOGNISER = "ch_PP-OCRv4_det_infer", "ch_PP-OCRv4_rec_infer"
-THRESHOLD = 0.3
-SMALLEST = 20  # pixels of a box
 
 
 def tensor(name, picture):
@@ -71,44 +70,18 @@ class OnnxRuntime:
         return ["", *listed, " "]
 
 
-def boxes(probability):
-    """(left, top, right, bottom) of the connected pieces above the threshold, from top to bottom."""
-    open_pixels = probability > THRESHOLD
-    found = []
-    for y, x in zip(*numpy.nonzero(open_pixels)):
-        if not open_pixels[y, x]:
-            continue
-        left, top, right, bottom, size, edge = x, y, x, y, 0, [(y, x)]
-        open_pixels[y, x] = False
-        while edge:
-            row, column = edge.pop()
-            size += 1
-            left, right, top, bottom = min(left, column), max(right, column), min(top, row), max(bottom, row)
-            for r, c in ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)):
-                if 0 <= r < open_pixels.shape[0] and 0 <= c < open_pixels.shape[1] and open_pixels[r, c]:
-                    open_pixels[r, c] = False
-                    edge.append((r, c))
-        if size >= SMALLEST:
-            found.append((int(left), int(top), int(right) + 1, int(bottom) + 1))
-    return sorted(found, key=lambda box: (box[1], box[0]))
-
-
-def text(scores, letters):
-    best = scores[0].argmax(axis=1)
-    return "".join(letters[k] for i, k in enumerate(best) if k != 0 and (i == 0 or k != best[i - 1]))
-
-
 def read(side, page, letters):
     """(box, text) of each line, the first part of it: what the recogniser's input has room for."""
     scale = 640 / max(page.size)
     lines = []
-    for box in boxes(side.run(DETECTOR, tensor(DETECTOR, page))[0, 0]):
-        left, top, right, bottom = [edge / scale for edge in box]
+    for box in figure_models.boxes([side.run(DETECTOR, tensor(DETECTOR, page))]):
+        top, left, bottom, right = [edge / scale for edge in box]
         grow = (bottom - top) * 0.4  # the detector marks the middle of a line
         top, bottom = top - grow, bottom + grow
         right = min(right + grow, left + (bottom - top) * 320 / 48)
         line = page.crop((round(left - grow), round(top), round(right), round(bottom)))
-        lines.append((box, text(side.run(RECOGNISER, tensor(RECOGNISER, line)), letters)))
+        symbols = figure_models.text([side.run(RECOGNISER, tensor(RECOGNISER, line))])
+        lines.append((box, "".join(letters[symbol] for symbol in symbols)))
     return lines
 
 

@@ -24,12 +24,13 @@ struct Encoder {
   std::int64_t queries = 9;
   bool mask = true;
   bool moves_back = true;
+  float divisor = 2;
   std::int64_t axis = -1;
 
   ModelBuilder model() const {
     ModelBuilder b;
     b.input("q", {2, queries, 3, 4}).input("k", {2, 5, 3, 4}).input("v", {2, 5, 3, 6}).input("m", {2, 1, 1, 5});
-    b.floats("two", {}, {2});
+    b.floats("two", {}, {divisor});
     b.node("Transpose", {"q"}, {"qh"}, attribute("perm", Order{0, 2, 1, 3}));
     if (moves_back) {
       b.node("Transpose", {"k"}, {"kh"}, attribute("perm", Order{0, 2, 3, 1}));
@@ -108,6 +109,11 @@ TEST(AttentionPass, WhatIsNoneStays) {
   Encoder over_queries;
   over_queries.axis = 2;
   EXPECT_TRUE(stays(over_queries.model()));
+  Encoder divided_by_zero;
+  divided_by_zero.divisor = 0;
+  Graph undefined = testing::prepared(divided_by_zero.model());  // computes NaN, which compares with nothing
+  recognise_attention(undefined);
+  EXPECT_EQ(operators(undefined).find("Attention"), std::string::npos);
   for (const char* inner : {"product", "scaled", "masked", "weights"}) {
     ModelBuilder read_elsewhere = Encoder{}.model();
     read_elsewhere.node("Relu", {inner}, {"z"}).output("z");

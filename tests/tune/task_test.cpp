@@ -109,6 +109,8 @@ TEST(TasksFromModel, ConstantsAreColdWhereTheyExceedTheLastCache) {
   EXPECT_FALSE(tasks_from_model(program, 1, target).front().cold_constants);
   target.l3_bytes = 255;
   EXPECT_TRUE(tasks_from_model(program, 1, target).front().cold_constants);
+  target.l3_bytes = 0;
+  EXPECT_FALSE(tasks_from_model(program, 1, target).front().cold_constants) << "no cache is known";
 }
 
 }  // namespace

@@ -92,7 +92,8 @@ std::vector<Task> tasks_from_model(const graph::Program& program, int threads, c
   std::int64_t bytes = 0;
   for (const graph::ValueId id : constants)
     bytes += static_cast<std::int64_t>(program.graph.value(id).data->bytes->size());
-  const bool cold = bytes > std::max(target.l3_bytes, target.l2_bytes);
+  const std::int64_t last_cache = std::max(target.l3_bytes, target.l2_bytes);
+  const bool cold = last_cache > 0 && bytes > last_cache;  // 0: not known
   std::vector<Task> tasks;
   for (const graph::Task& task : program.tasks) {
     tasks.push_back(make_task(task.work, threads, task.count));

@@ -1,6 +1,7 @@
 #include "temper/graph/passes/attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -137,6 +138,7 @@ std::optional<Found> match_attention(const Matcher& match, const Node& root) {
     found.k = k->value;
     found.v = v->value;
     found.scale = scores->scale * q->scale * k->scale;
+    if (!std::isfinite(static_cast<float>(found.scale))) continue;  // a division by zero is no scale
     found.heads_inside = orders.heads_inside;
     found.out = orders.heads_inside ? behind->outputs[0] : root.outputs[0];
     return found;
