@@ -384,5 +384,36 @@ output T
   }
 }
 
+// An element that all lanes share was read although no lane was left: here for rows behind the last.
+TEST(Regression, AVectorWithoutLanesReadsNothing) {
+  constexpr const char* kCompute = R"(placeholder a[i0: 5, i1: 2]: f32
+placeholder b[i0: 2, i1: 7]: f32
+placeholder c[i0: 5, i1: 7]: f32
+stage product[i: 5, j: 7]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [k: 2]
+  body a[i, k] * b[k, j]
+stage scaled[i0: 5, i1: 7]: f32
+  body product[i0, i1] * c[i0, i1]
+stage out[i0: 5, i1: 7]: f32
+  body max(scaled[i0, i1], 0.0)
+output out
+)";
+  EXPECT_EQ(outcome(kCompute, R"(fuse_axes product i j
+split out i1 6 mask
+reorder out i0,i1.0,i1.1
+compute_at scaled out i1.0
+split scaled i0 4x2 round_up
+split scaled i1 8 round_up
+vectorize scaled i1.1
+compute_at product scaled i1.0
+split product i_j 4 peel
+vectorize product i_j.1
+unroll product k
+unroll product i_j.0
+)"),
+            "equal");
+}
+
 }  // namespace
 }  // namespace temper::fuzz

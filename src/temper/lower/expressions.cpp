@@ -1,4 +1,6 @@
 // Evaluation of a stage's expressions under the current loop bindings.
+#include <algorithm>
+
 #include "temper/lower/lowering.h"
 #include "temper/support/error.h"
 
@@ -194,7 +196,9 @@ Value Lowering::evaluate_load(const ir::ExprNode& node, const Mask& mask) {
 }
 
 void Lowering::narrow(Mask& mask, Value condition) {
-  Value& part = emit_.type(condition).lanes == 1 ? mask.uniform : mask.lanes;
+  const bool shared = emit_.type(condition).lanes == 1;
+  if (!shared) mask.maybe_empty = true;
+  Value& part = shared ? mask.uniform : mask.lanes;
   part = emit_.logical_and(part, condition);
 }
 
@@ -214,11 +218,26 @@ bool Lowering::narrow(Mask& mask, const Condition& condition) {
       const std::int64_t v = folded.form.constant + folded.form.terms[0].coefficient * lane;
       if (condition.equality ? v == 0 : v >= 0) bits |= std::uint64_t{1} << lane;
     }
-    narrow(mask, emit_.const_mask(bits, lanes_.width));
+    if ((bits & ((std::uint64_t{2} << (lanes_.active - 1)) - 1)) == 0) return false;
+    narrow_lanes(mask, emit_.const_mask(bits, lanes_.width), true);
     return true;
   }
-  narrow(mask, emit_.compare(op, materialise_lanes(folded.form), emit_.const_int(0, {Scalar::I64, lanes_.width})));
+  // Whether the condition holds in its best lane, of those of the loop, whatever the other variables are.
+  bool holds_somewhere = false;
+  const std::int64_t step = folded.form.coefficient(lanes_.var);
+  const Affine rest = folded.form - Affine::of(lanes_.var, step);
+  if (!condition.equality && !lane_dependent(rest))
+    holds_somewhere = vars_.range(rest).lo + std::max<std::int64_t>(0, step * (lanes_.active - 1)) >= 0;
+  narrow_lanes(mask, emit_.compare(op, materialise_lanes(folded.form), emit_.const_int(0, {Scalar::I64, lanes_.width})),
+               holds_somewhere);
   return true;
+}
+
+void Lowering::narrow_lanes(Mask& mask, Value condition, bool holds_somewhere) {
+  // Two conditions that hold somewhere each need not hold together anywhere.
+  const bool empty_before = mask.maybe_empty, first = mask.lanes == kNoValue;
+  narrow(mask, condition);
+  mask.maybe_empty = empty_before || !holds_somewhere || !first;
 }
 
 Value Lowering::combine(const ir::Reducer& reducer, int component, std::vector<Param> params, const Mask& mask) {

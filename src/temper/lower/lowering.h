@@ -42,6 +42,7 @@ class Lowering {
     Value uniform = kNoValue;  ///< scalar: the same for every lane
     Value lanes = kNoValue;    ///< conditions that differ between lanes
     Value tail = kNoValue;     ///< lanes past the end of the loop
+    bool maybe_empty = false;  ///< it may be that `lanes` and `tail` leave no lane at all
   };
   struct Lanes {
     Var var = -1;
@@ -109,6 +110,9 @@ class Lowering {
   /// Element of a row-major argument at indices known only at run time.
   Value load_at(int storage, int component, const std::vector<Value>& index, const Mask& mask);
   int buffer_of(int storage, int component);
+  /// When an element that all lanes share may be read: as `mask.uniform` says, and only while a lane is left, unless
+  /// the offset is inside of the buffer in any case.
+  Value reads_shared(int buffer, const std::optional<Affine>& offset, const Mask& mask);
   void forget_loads(int storage);
 
   // expressions.cpp
@@ -126,6 +130,8 @@ class Lowering {
   /// Narrows `mask` by a condition. Returns false when it never holds.
   bool narrow(Mask& mask, const Condition& condition);
   void narrow(Mask& mask, Value condition);
+  /// `holds_somewhere`: in at least one lane of the loop.
+  void narrow_lanes(Mask& mask, Value condition, bool holds_somewhere);
   /// The lanes on which memory may be touched; kNoValue when all may.
   Value access_lanes(const Mask& mask);
   Value boolean(Value v);

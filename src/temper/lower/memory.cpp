@@ -122,6 +122,19 @@ void Lowering::forget_loads(int storage) {
 
 Value Lowering::access_lanes(const Mask& mask) { return emit_.logical_and(mask.lanes, mask.tail); }
 
+Value Lowering::reads_shared(int buffer, const std::optional<Affine>& offset, const Mask& mask) {
+  if (!mask.maybe_empty) return mask.uniform;
+  if (offset) {
+    const analysis::Interval range = vars_.range(*offset);
+    if (range.lo >= 0 && range.hi < kernel_.buffers[static_cast<std::size_t>(buffer)].elements) return mask.uniform;
+  }
+  const Value lanes = access_lanes(mask);
+  Value any = emit_.extract(lanes, 0);
+  for (int lane = 1; lane < emit_.type(lanes).lanes; ++lane)
+    any = emit_.binary(Op::Or, any, emit_.extract(lanes, lane));
+  return emit_.logical_and(mask.uniform, any);
+}
+
 Value Lowering::load(int storage, int component, const std::vector<Affine>& index, const Mask& mask) {
   if (in_registers(storage)) return read_register(storage, component, register_elements(storage, index));
   const nest::Storage& s = program_.storages[static_cast<std::size_t>(storage)];
@@ -138,7 +151,7 @@ Value Lowering::load(int storage, int component, const std::vector<Affine>& inde
   const Value lanes = per_lane ? access_lanes(mask) : kNoValue;
   Value out;
   if (!per_lane) {
-    out = load_run(storage, buffer, {scalar, 1}, component, rest, kNoValue, mask.uniform);
+    out = load_run(storage, buffer, {scalar, 1}, component, rest, kNoValue, reads_shared(buffer, rest, mask));
   } else if (regular && step == 1) {
     out = load_run(storage, buffer, {scalar, lanes_.width}, component, rest, lanes, mask.uniform);
   } else if (regular && step > 1 && step <= target::kShortStride) {
@@ -243,7 +256,8 @@ Value Lowering::load_at(int storage, int component, const std::vector<Value>& in
   const int buffer = buffer_of(storage, component);
   Value out;
   if (width == 1) {
-    if (mask.uniform != kNoValue) sum = emit_.select(mask.uniform, sum, emit_.const_int(0));
+    if (const Value reads = reads_shared(buffer, std::nullopt, mask); reads != kNoValue)
+      sum = emit_.select(reads, sum, emit_.const_int(0));
     out = emit_.load(buffer, sum, {scalar_of(dtype), 1});
   } else {
     Value active = access_lanes(mask);
