@@ -27,6 +27,16 @@ struct Recorder {
   }
 };
 
+TEST(Interleave, TakesTheLeastCallsOfSlowSides) {
+  Recorder recorder;
+  InterleaveOptions options;
+  options.sample_seconds = 1e-2;
+  options.least_calls = 6;
+  const auto times = interleave({recorder.side("slow", 1e-3), recorder.side("longer than a sample", 1)}, options);
+  EXPECT_EQ(times[0].calls, 10);
+  EXPECT_EQ(times[1].calls, 6);
+}
+
 TEST(Interleave, CalibratesEachSideToTheSampleTime) {
   Recorder recorder;
   InterleaveOptions options;

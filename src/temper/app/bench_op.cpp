@@ -19,6 +19,9 @@ namespace temper::app {
 
 namespace {
 
+/// Of each sample: kernels of megabytes of constants run as when nothing else used the caches.
+constexpr std::int64_t kLeastCalls = 6;
+
 std::string field(const tune::Task& task, std::string_view name, std::string if_absent = {}) {
   for (const auto& [key, value] : task.key.fields) {
     if (key == name) return value;
@@ -294,6 +297,7 @@ std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOpti
   peers::InterleaveOptions interleave;
   interleave.rounds = options.rounds;
   interleave.seed = options.seed;
+  interleave.least_calls = kLeastCalls;
   interleave.cancellation = options.cancellation;
   const std::vector<peers::SideTimes> times = interleave_alone(sides, interleave);
   for (std::size_t c = 0; c < contests.size(); ++c) out[c].temper = times[c];

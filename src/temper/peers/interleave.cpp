@@ -52,7 +52,11 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
   std::vector<SideTimes> times;
   times.reserve(sides.size());
   for (const Side& side : sides)
-    times.push_back({side.name, calibrate(side, options.sample_seconds, options.cancellation), 0, 0, {}});
+    times.push_back({side.name,
+                     std::max(calibrate(side, options.sample_seconds, options.cancellation), options.least_calls),
+                     0,
+                     0,
+                     {}});
 
   RandomStream random(options.seed);
   std::vector<std::size_t> order(sides.size());

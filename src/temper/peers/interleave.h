@@ -28,7 +28,8 @@ Side side_of(Peer& peer);
 
 struct InterleaveOptions {
   int rounds = 25;               ///< samples of each side
-  double sample_seconds = 2e-3;  ///< a sample is as many calls as fill this
+  double sample_seconds = 2e-3;  ///< a sample is as many calls as fill this, and `least_calls`
+  std::int64_t least_calls = 1;  ///< where sides evict each other from the caches, the first calls say little
   double budget_seconds = 0;  ///< rounds stop early, after at least 5, once all timed calls add up to this; 0: no bound
   std::int64_t warmup_calls = 1;   ///< before each sample: the other sides have used the caches meanwhile
   std::uint64_t seed = 0;          ///< of the order within each round

@@ -86,6 +86,10 @@ std::int64_t calibrate(TimedKernel& kernel, const protocol::Timing& timing, cons
   }
 }
 
+void warm_up(TimedKernel& kernel, const protocol::Timing& timing) {
+  if (!timing.cold() && !kernel.has_cold_constants()) kernel.call();
+}
+
 double take_sample(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t number, const Clock& clock) {
   return calls(kernel, timing, number, clock) / static_cast<double>(number);
 }

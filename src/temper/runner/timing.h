@@ -49,6 +49,10 @@ struct Samples {
 /// least once, as warm-up.
 std::int64_t calibrate(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock);
 
+/// Gives a kernel its caches back, after another one has run, with a call that is not timed; none where calls are timed
+/// cold.
+void warm_up(TimedKernel& kernel, const protocol::Timing& timing);
+
 /// One sample, in seconds per call; evictions are not timed.
 double take_sample(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t number, const Clock& clock);
 

@@ -40,7 +40,7 @@ std::vector<std::size_t> TaskTuner::racers() const {
 
 double TaskTuner::race_seconds(bool thorough) const {
   const auto sample = [&](std::size_t i) {
-    return std::max(entries_[i].measurement.min_seconds * 1.5, kSampleSeconds);
+    return std::max(entries_[i].measurement.min_seconds * 2.5, kSampleSeconds);
   };
   const int rounds = thorough ? kThoroughRounds : kRounds;
   double seconds = trial_seconds_;
