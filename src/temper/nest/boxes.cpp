@@ -48,10 +48,10 @@ class Collector {
   void choose(const ir::Expr& condition, const Bindings& bindings) {
     const auto conditions = analysis::to_conditions(condition, lookup(bindings), vars_);
     for (const Condition& part : conditions.value_or(std::vector<Condition>{})) {
-      const bool known = std::any_of(forms_.choices.begin(), forms_.choices.end(), [&](const Condition& other) {
-        return other.form == part.form && other.equality == part.equality;
-      });
-      if (!known && !part.equality && !analysis::decide(part, vars_)) forms_.choices.push_back(part);
+      if (part.equality) continue;
+      const bool known = std::any_of(forms_.choices.begin(), forms_.choices.end(),
+                                     [&](const Condition& other) { return other.form == part.form; });
+      if (!known && !analysis::decide(part, vars_)) forms_.choices.push_back(part);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -35,49 +36,35 @@ struct Operator {
   std::vector<Field> fields;
 };
 
+/// What convolutions have in common, and what is one's own.
+std::vector<Field> window_fields(std::initializer_list<Field> own) {
+  std::vector<Field> fields{{"n", 1, {}},
+                            {"ic", {}, {}},
+                            {"h", {}, {}},
+                            {"w", {}, {}},
+                            {"oc", {}, {}},
+                            {"kh", {}, {}},
+                            {"kw", {}, {}},
+                            {"stride", 1, {}},
+                            {"pad", 0, {}, 0},
+                            {"groups", 1, {}},
+                            {"stride_h", {}, "stride"},
+                            {"stride_w", {}, "stride"},
+                            {"pad_top", {}, "pad", 0},
+                            {"pad_left", {}, "pad", 0},
+                            {"pad_bottom", {}, "pad", 0},
+                            {"pad_right", {}, "pad", 0}};
+  fields.insert(fields.end(), own);
+  return fields;
+}
+
 const std::vector<Operator>& operators() {
   static const std::vector<Operator> table{
       {"matmul", {{"batch", 1, {}}, {"m", {}, {}}, {"n", {}, {}}, {"k", {}, {}}, {"trans_b", 0, {}, 0}}},
-      {"conv2d",
-       {{"n", 1, {}},
-        {"ic", {}, {}},
-        {"h", {}, {}},
-        {"w", {}, {}},
-        {"oc", {}, {}},
-        {"kh", {}, {}},
-        {"kw", {}, {}},
-        {"stride", 1, {}},
-        {"pad", 0, {}, 0},
-        {"dilation", 1, {}},
-        {"groups", 1, {}},
-        {"stride_h", {}, "stride"},
-        {"stride_w", {}, "stride"},
-        {"pad_top", {}, "pad", 0},
-        {"pad_left", {}, "pad", 0},
-        {"pad_bottom", {}, "pad", 0},
-        {"pad_right", {}, "pad", 0},
-        {"dilation_h", {}, "dilation"},
-        {"dilation_w", {}, "dilation"}}},
-      {"conv_transpose2d",
-       {{"n", 1, {}},
-        {"ic", {}, {}},
-        {"h", {}, {}},
-        {"w", {}, {}},
-        {"oc", {}, {}},
-        {"kh", {}, {}},
-        {"kw", {}, {}},
-        {"stride", 1, {}},
-        {"pad", 0, {}, 0},
-        {"output_padding", 0, {}, 0},
-        {"groups", 1, {}},
-        {"stride_h", {}, "stride"},
-        {"stride_w", {}, "stride"},
-        {"pad_top", {}, "pad", 0},
-        {"pad_left", {}, "pad", 0},
-        {"pad_bottom", {}, "pad", 0},
-        {"pad_right", {}, "pad", 0},
-        {"output_padding_h", {}, "output_padding", 0},
-        {"output_padding_w", {}, "output_padding", 0}}},
+      {"conv2d", window_fields({{"dilation", 1, {}}, {"dilation_h", {}, "dilation"}, {"dilation_w", {}, "dilation"}})},
+      {"conv_transpose2d", window_fields({{"output_padding", 0, {}, 0},
+                                          {"output_padding_h", {}, "output_padding", 0},
+                                          {"output_padding_w", {}, "output_padding", 0}})},
       {"softmax", {{"rows", {}, {}}, {"cols", {}, {}}}},
       {"layernorm", {{"rows", {}, {}}, {"cols", {}, {}}}},
       {"attention",
