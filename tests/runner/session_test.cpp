@@ -216,6 +216,30 @@ TEST(TimedKernel, FindsNoOutputsOfTheOneBefore) {
   EXPECT_FALSE(std::ranges::equal(second.memory(1), right));
 }
 
+TEST(TimedKernel, PreparesAgainWhatAnotherOverwrote) {
+  runtime::ThreadPool pool(1, {});
+  protocol::SetTask message = affine_task();
+  protocol::TaskInput w = message.inputs(0);
+  w.set_name("w");
+  *message.add_inputs() = w;
+  TaskData task = make_task_data(message);
+  const runtime::ArtifactImage scale = runtime::ArtifactImage::load(temper::testing::artifact_bytes("scale_prepared")),
+                               phases = runtime::ArtifactImage::load(temper::testing::artifact_bytes("two_phases"));
+  TimedKernel first(scale, task, pool);
+  const std::byte* prepared = first.memory(2).data();
+  TimedKernel second(phases, task, pool);
+  EXPECT_EQ(second.memory(2).data(), prepared) << "all prepare in the same memory";
+  second.call();
+  first.take_turn();
+  EXPECT_EQ(first.memory(2).data(), prepared);
+  first.call();
+  const std::span<const std::byte> bytes = first.memory(3);
+  float last = 0;
+  std::memcpy(&last, bytes.data() + bytes.size() - sizeof last, sizeof last);
+  const float x = 63.0F / 8;
+  EXPECT_EQ(last, x * (x * x) + x);
+}
+
 TEST_F(SessionTest, TakesTheGivenNumber) {
   session().set_task(affine_task());
   protocol::MeasureRequest request = request_for("right");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -84,6 +86,27 @@ TEST_P(KernelInstanceTest, PreparesOnceAndRuns) {
     kernel.run(inputs, outputs);
     for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(y[i], x[i] * w[i] * w[i] + w[i]);
   }
+}
+
+TEST_P(KernelInstanceTest, LivesInMemoryOfOthers) {
+  ThreadPool pool(GetParam());
+  KernelInstance kernel(ArtifactImage::load(artifact_bytes("scale_prepared")), pool);
+  alignas(64) std::array<float, 64> x, w, y;
+  x.fill(3);
+  w.fill(2);
+  const void* inputs[] = {x.data()};
+  const void* constants[] = {w.data()};
+  void* outputs[] = {y.data()};
+  kernel.prepare(constants);
+  AlignedBuffer memory(kernel.own_bytes());
+  EXPECT_GT(memory.bytes(), 0);
+  kernel.move_to(memory.span());
+  EXPECT_THROW(kernel.run(inputs, outputs), Error) << "nothing is prepared there";
+  kernel.prepare(constants);
+  EXPECT_FALSE(std::ranges::all_of(memory.span(), [](std::byte b) { return b == std::byte{0}; }));
+  kernel.run(inputs, outputs);
+  EXPECT_EQ(y[63], 3 * 4 + 2);
+  EXPECT_THROW(kernel.move_to(memory.span().first(32)), Error) << "it is too small";
 }
 
 TEST_P(KernelInstanceTest, GivesPhasesWorkspaceAndScratch) {

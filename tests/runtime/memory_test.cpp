@@ -51,6 +51,31 @@ TEST(BufferGroup, PutsItsBuffersSideBySide) {
   EXPECT_THROW(BufferGroup(std::vector<std::int64_t>{INT64_MAX / 8, INT64_MAX / 8, INT64_MAX / 8}), Error);
 }
 
+TEST(TurnMemory, GoesFromUserToUser) {
+  TurnMemory turns;
+  const std::uint64_t first = turns.enter(), second = turns.enter();
+  TurnMemory::Turn turn = turns.take(first, 300 << 10);
+  EXPECT_TRUE(turn.is_new);
+  ASSERT_EQ(turn.memory.size(), 300u << 10);
+  std::ranges::fill(turn.memory, std::byte{1});
+  turn = turns.take(first, 300 << 10);
+  EXPECT_FALSE(turn.is_new) << "nobody else was there";
+  EXPECT_EQ(turn.memory.back(), std::byte{1});
+  const std::byte* place = turn.memory.data();
+  turn = turns.take(second, 100);
+  EXPECT_TRUE(turn.is_new);
+  EXPECT_EQ(turn.memory.data(), place);
+  EXPECT_EQ(turn.memory.size(), 100u);
+  EXPECT_EQ(turn.memory.back(), std::byte{0}) << "nothing is left of the others";
+  turn = turns.take(first, 300 << 10);
+  EXPECT_TRUE(turn.is_new) << "it has to be prepared again";
+  EXPECT_EQ(turn.memory.back(), std::byte{0});
+  turn = turns.take(second, 5 << 20);
+  EXPECT_EQ(turn.memory.size(), 5u << 20) << "it grows";
+  EXPECT_TRUE(turns.take(first, 0).is_new);
+  EXPECT_THROW(turns.take(second, std::int64_t{1} << 50), Error);
+}
+
 TEST(AlignedBuffer, SaysThatTheSystemRefused) {
   try {
     AlignedBuffer buffer(std::int64_t{1} << 50);

@@ -119,8 +119,8 @@ double relative(std::span<const float> got, std::span<const float> expected) {
   return largest > 0 ? worst / largest : worst;
 }
 
-/// The task's inputs, constants and outputs, the same memory for every kernel of ours: with memory of its own each
-/// would have its own luck with the caches.
+/// The task's inputs, constants and outputs, and what kernels need of their own: the same memory for every kernel of
+/// ours. With memory of its own each would have its own luck with the caches.
 class Data {
  public:
   Data(const tune::Task& task, RandomStream& random) {
@@ -157,36 +157,47 @@ class Data {
     TEMPER_CHECK(buffer.bytes() == bytes, "kernels of one task disagree about their output's size");
     return {reinterpret_cast<float*>(buffer.data()), static_cast<std::size_t>(bytes) / sizeof(float)};
   }
+  runtime::TurnMemory& turns() { return turns_; }
 
  private:
+  runtime::TurnMemory turns_;
   runtime::BufferGroup memory_;
   std::map<std::string, std::span<const float>> values_;
   std::map<std::string, runtime::AlignedBuffer> outputs_;
   std::vector<const ir::Stage*> placeholders_;
 };
 
-/// One of Temper's kernels with its threads; borrows the data.
+/// One of Temper's kernels with its threads; borrows the data. Kernels on the same data run in turns.
 class Kernel {
  public:
   Kernel(const codegen::Artifact& artifact, Data& data, int threads, std::span<const int> cpus)
       : pool_(threads, cpus.first(std::min<std::size_t>(cpus.size(), static_cast<std::size_t>(threads)))),
-        kernel_(runtime::ArtifactImage::load(artifact.bytes), pool_) {
-    std::vector<const void*> constants;
+        kernel_(runtime::ArtifactImage::load(artifact.bytes), pool_),
+        turns_(&data.turns()),
+        user_(turns_->enter()) {
     for (const temper_buffer& buffer : kernel_.image().buffers()) {
       if (buffer.role == TEMPER_OUTPUT) {
         const std::span<float> output = data.output(buffer.name, buffer.bytes);
         outputs_.push_back(output.data());
         result_ = output;
       } else if (buffer.role == TEMPER_INPUT || buffer.role == TEMPER_CONSTANT) {
-        (buffer.role == TEMPER_INPUT ? inputs_ : constants).push_back(data.of(buffer.name).data());
+        (buffer.role == TEMPER_INPUT ? inputs_ : constants_).push_back(data.of(buffer.name).data());
       }
     }
-    kernel_.prepare(constants);
+    take_turn();
   }
 
+  /// Has to come before `run` where another kernel ran.
+  void take_turn() {
+    const runtime::TurnMemory::Turn turn = turns_->take(user_, kernel_.own_bytes());
+    if (!turn.is_new) return;
+    kernel_.move_to(turn.memory);
+    kernel_.prepare(constants_);
+  }
   void run() { kernel_.run(inputs_, outputs_); }
   /// Runs, and gives what it computed: valid until another kernel on the same data runs.
   std::span<const float> result() {
+    take_turn();
     run();
     return result_;
   }
@@ -194,7 +205,9 @@ class Kernel {
  private:
   runtime::ThreadPool pool_;
   runtime::KernelInstance kernel_;
-  std::vector<const void*> inputs_;
+  runtime::TurnMemory* turns_;
+  std::uint64_t user_;
+  std::vector<const void*> inputs_, constants_;
   std::vector<void*> outputs_;
   std::span<const float> result_;
 };
@@ -268,7 +281,11 @@ std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOpti
     if (!contest.built.note.empty()) out[c].notes.push_back(contest.built.note);
     Kernel& kernel = kernels.emplace_back(contest.built.artifact, data, contest.task.threads, options.cpus);
     out[c].max_error = oracle_error(contest.task, data, kernel.result(), random);
-    sides.push_back(peers::side_of("temper", [&kernel] { kernel.run(); }, clock));
+    peers::Side side = peers::side_of("temper", [&kernel] { kernel.run(); }, clock);
+    sides.push_back({side.name, [&kernel, run = std::move(side.run)](std::int64_t calls, std::int64_t warmup) {
+                       kernel.take_turn();
+                       return run(calls, warmup);
+                     }});
   }
   struct Seat {
     std::size_t contest;

@@ -34,6 +34,7 @@ struct TaskData {
   bool cold_constants = false;  ///< see SetTask
   /// Where every candidate is timed: with memory of its own each would have its own luck with the caches.
   runtime::BufferGroup memory;
+  runtime::TurnMemory own_memory;  ///< for what a candidate prepares, and its workspace
   std::map<std::string, Input, std::less<>> inputs;
   std::map<std::string, Output, std::less<>> outputs;
 };

@@ -38,22 +38,30 @@ double calls(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t n
 }  // namespace
 
 TimedKernel::TimedKernel(const runtime::ArtifactImage& image, TaskData& task, runtime::ThreadPool& pool)
-    : image_(&image), pool_(&pool) {
+    : image_(&image), pool_(&pool), turns_(&task.own_memory), user_(turns_->enter()) {
   const auto buffers = image.buffers();
   const auto is_own = [](const temper_buffer& b) { return b.role == TEMPER_BLOB || b.role == TEMPER_WORKSPACE; };
-  std::vector<std::int64_t> bytes;
-  for (const temper_buffer& buffer : buffers) bytes.push_back(is_own(buffer) ? buffer.bytes : 0);
-  own_ = runtime::BufferGroup(bytes);
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    pointers_.push_back(is_own(buffers[i])                 ? own_[i].data()
-                        : buffers[i].role == TEMPER_OUTPUT ? task.outputs.find(buffers[i].name)->second.aligned.data()
-                                                           : task.inputs.find(buffers[i].name)->second.aligned.data());
+  for (const temper_buffer& buffer : buffers) {
+    own_sizes_.push_back(is_own(buffer) ? buffer.bytes : 0);
+    pointers_.push_back(is_own(buffer)                 ? nullptr
+                        : buffer.role == TEMPER_OUTPUT ? task.outputs.find(buffer.name)->second.aligned.data()
+                                                       : task.inputs.find(buffer.name)->second.aligned.data());
   }
   // What an earlier kernel left in the outputs would hide that this one writes nothing.
   for (auto& [name, output] : task.outputs) std::ranges::fill(output.aligned, std::byte{0xff});
   cold_constants_ = task.cold_constants && std::ranges::any_of(image.buffers(), is_of_constants);
   scratch_.reserve(pool.threads(), image.scratch_bytes());
-  runtime::run_phases(image.prepare(), pointers_.data(), pool, scratch_.pointers());
+  take_turn();
+}
+
+void TimedKernel::take_turn() {
+  const runtime::TurnMemory::Turn turn = turns_->take(user_, runtime::BufferGroup::bytes_for(own_sizes_));
+  if (!turn.is_new) return;
+  const runtime::BufferGroup own(own_sizes_, turn.memory);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own_sizes_[i] > 0) pointers_[i] = own[i].data();
+  }
+  runtime::run_phases(image_->prepare(), pointers_.data(), *pool_, scratch_.pointers());
 }
 
 void TimedKernel::evict(What what) const {
@@ -87,6 +95,7 @@ std::int64_t calibrate(TimedKernel& kernel, const protocol::Timing& timing, cons
 }
 
 void warm_up(TimedKernel& kernel, const protocol::Timing& timing) {
+  kernel.take_turn();
   if (!timing.cold() && !kernel.has_cold_constants()) kernel.call();
 }
 

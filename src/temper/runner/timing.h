@@ -14,14 +14,17 @@
 namespace temper::runner {
 
 /// A kernel with the task's inputs and outputs and what it needs of its own, prepared, ready to be called over and
-/// over.
+/// over, as long as no other one of the task is prepared: their memory is the same.
 class TimedKernel {
  public:
-  /// Allocates, runs `prepare` and overwrites the task's outputs. Borrows image, task and pool. Requires:
+  /// Takes the task's memory, runs `prepare` and overwrites the task's outputs. Borrows image, task and pool. Requires:
   /// `check_interface` was content.
   /// Throws Error{Io} without memory.
   TimedKernel(const runtime::ArtifactImage& image, TaskData& task, runtime::ThreadPool& pool);
 
+  /// Takes the memory back after other kernels of the task had it, and prepares again what they overwrote. Throws
+  /// Error{Io} without memory.
+  void take_turn();
   void call() { runtime::run_phases(image_->run(), pointers_.data(), *pool_, scratch_.pointers()); }
   /// Whether the task wants constants, and what was prepared of them, outside of the caches, and there are any.
   bool has_cold_constants() const { return cold_constants_; }
@@ -34,8 +37,10 @@ class TimedKernel {
  private:
   const runtime::ArtifactImage* image_;
   runtime::ThreadPool* pool_;
+  runtime::TurnMemory* turns_;
+  std::uint64_t user_;
   bool cold_constants_ = false;
-  runtime::BufferGroup own_;
+  std::vector<std::int64_t> own_sizes_;  ///< per buffer of the artifact; zero for the task's
   std::vector<void*> pointers_;
   runtime::Scratch scratch_;
 };
@@ -49,8 +54,8 @@ struct Samples {
 /// least once, as warm-up.
 std::int64_t calibrate(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock);
 
-/// Gives a kernel its caches back, after another one has run, with a call that is not timed; none where calls are timed
-/// cold.
+/// Gives a kernel its memory and its caches back, after another one has run; the latter with a call that is not timed,
+/// and not where calls are timed cold.
 void warm_up(TimedKernel& kernel, const protocol::Timing& timing);
 
 /// One sample, in seconds per call; evictions are not timed.

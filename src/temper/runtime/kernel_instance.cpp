@@ -10,13 +10,24 @@ namespace temper::runtime {
 
 KernelInstance::KernelInstance(ArtifactImage image, ThreadPool& pool) : image_(std::move(image)), pool_(&pool) {
   const auto is_own = [](const temper_buffer& b) { return b.role == TEMPER_BLOB || b.role == TEMPER_WORKSPACE; };
-  std::vector<std::int64_t> bytes;
-  for (const temper_buffer& buffer : image_.buffers()) bytes.push_back(is_own(buffer) ? buffer.bytes : 0);
-  owned_ = BufferGroup(bytes);
-  for (std::size_t i = 0; i < owned_.size(); ++i) buffers_.push_back(owned_[i].data());
+  for (const temper_buffer& buffer : image_.buffers()) own_sizes_.push_back(is_own(buffer) ? buffer.bytes : 0);
+  owned_ = BufferGroup(own_sizes_);
+  use_owned();
+  scratch_.reserve(pool.threads(), image_.scratch_bytes());
+}
+
+std::int64_t KernelInstance::own_bytes() const { return BufferGroup::bytes_for(own_sizes_); }
+
+void KernelInstance::move_to(std::span<std::byte> memory) {
+  owned_ = BufferGroup(own_sizes_, memory);
+  use_owned();
+}
+
+void KernelInstance::use_owned() {
+  buffers_.assign(owned_.size(), nullptr);
+  for (std::size_t i = 0; i < owned_.size(); ++i) buffers_[i] = owned_[i].data();
   prepared_ = std::ranges::none_of(image_.buffers(), [](const temper_buffer& b) { return b.role == TEMPER_CONSTANT; });
   if (!image_.prepare().empty()) prepared_ = false;
-  scratch_.reserve(pool.threads(), image_.scratch_bytes());
 }
 
 void KernelInstance::bind(int role, std::span<const void* const> pointers) {

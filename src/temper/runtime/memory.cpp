@@ -17,6 +17,8 @@ namespace {
 constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 /// A group of this many bytes is worth a huge page of its own.
 constexpr std::int64_t kHugeGroup = std::int64_t{128} << 10;
+/// Memory for turns above this is not kept for users who need far less.
+constexpr std::int64_t kKept = std::int64_t{256} << 20;
 
 [[noreturn]] void out_of_memory(std::int64_t bytes) {
   throw Error(ErrorCode::Io, "the system refused " + std::to_string(bytes) + " bytes of memory", {},
@@ -36,6 +38,10 @@ std::byte* map_huge(std::int64_t bytes) {
   if (kHugePage - lead > 0) munmap(begin + lead + bytes, static_cast<std::size_t>(kHugePage - lead));
   madvise(begin + lead, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);  // advice: a refusal only costs speed
   return begin + lead;
+}
+
+AlignedBuffer group_memory(std::int64_t bytes) {
+  return AlignedBuffer(bytes >= kHugeGroup ? align_up(bytes, kHugePage) : bytes);
 }
 
 }  // namespace
@@ -66,14 +72,14 @@ AlignedBuffer::~AlignedBuffer() {
 }
 
 BufferGroup::BufferGroup(std::span<const std::int64_t> bytes) {
-  std::int64_t total = 0;
-  for (const std::int64_t size : bytes) {
-    TEMPER_CHECK(size >= 0, "a buffer has no negative size");
-    if (size > INT64_MAX / 4 - total) out_of_memory(size);
-    total += align_up(size);
-  }
-  memory_ = AlignedBuffer(total >= kHugeGroup ? align_up(total, kHugePage) : total);
-  std::byte* next = memory_.data();
+  AlignedBuffer memory = group_memory(bytes_for(bytes));
+  *this = BufferGroup(bytes, memory.span());
+  memory_ = std::move(memory);
+}
+
+BufferGroup::BufferGroup(std::span<const std::int64_t> bytes, std::span<std::byte> memory) {
+  TEMPER_CHECK(bytes_for(bytes) <= static_cast<std::int64_t>(memory.size()), "the memory is too small for the buffers");
+  std::byte* next = memory.data();
   parts_.reserve(bytes.size());
   for (const std::int64_t size : bytes) {
     parts_.emplace_back(size > 0 ? next : nullptr, static_cast<std::size_t>(size));
@@ -81,10 +87,32 @@ BufferGroup::BufferGroup(std::span<const std::int64_t> bytes) {
   }
 }
 
+std::int64_t BufferGroup::bytes_for(std::span<const std::int64_t> bytes) {
+  std::int64_t total = 0;
+  for (const std::int64_t size : bytes) {
+    TEMPER_CHECK(size >= 0, "a buffer has no negative size");
+    if (size > INT64_MAX / 4 - total) out_of_memory(size);
+    total += align_up(size);
+  }
+  return total;
+}
+
 std::int64_t BufferGroup::bytes() const {
   std::int64_t sum = 0;
   for (const std::span<std::byte> part : parts_) sum += static_cast<std::int64_t>(part.size());
   return sum;
+}
+
+TurnMemory::Turn TurnMemory::take(std::uint64_t user, std::int64_t bytes) {
+  const bool is_new = user != last_;
+  if (memory_.bytes() < bytes || (is_new && memory_.bytes() > kKept && memory_.bytes() > 2 * bytes)) {
+    memory_ = AlignedBuffer();  // never both
+    memory_ = group_memory(bytes);
+  }
+  const std::span<std::byte> memory = memory_.span().first(static_cast<std::size_t>(bytes));
+  if (is_new) std::ranges::fill(memory, std::byte{0});
+  last_ = user;
+  return {memory, is_new};
 }
 
 Bytes Bytes::copy_of(std::span<const std::byte> bytes) {
