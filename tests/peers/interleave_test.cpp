@@ -37,6 +37,26 @@ TEST(Interleave, TakesTheLeastCallsOfSlowSides) {
   EXPECT_EQ(times[1].calls, 6);
 }
 
+TEST(Interleave, WarmsUpForAsLongAsIsAsked) {
+  std::vector<std::int64_t> warmups;
+  const auto side = [&](double cost) {
+    return Side{"side", [&warmups, cost](std::int64_t calls, std::int64_t warmup) {
+                  warmups.push_back(warmup);
+                  return static_cast<double>(calls) * cost;
+                }};
+  };
+  InterleaveOptions options;
+  options.rounds = 1;
+  options.sample_seconds = 1e-3;
+  interleave({side(0.25e-3)}, options);
+  EXPECT_EQ(warmups.back(), 1);
+  options.warmup_seconds = 2e-3;
+  interleave({side(0.25e-3)}, options);
+  EXPECT_EQ(warmups.back(), 8);
+  interleave({side(1)}, options);
+  EXPECT_EQ(warmups.back(), 1) << "never less than without";
+}
+
 TEST(Interleave, CalibratesEachSideToTheSampleTime) {
   Recorder recorder;
   InterleaveOptions options;

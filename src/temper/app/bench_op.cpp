@@ -21,6 +21,8 @@ namespace {
 
 /// Of each sample: kernels of megabytes of constants run as when nothing else used the caches.
 constexpr std::int64_t kLeastCalls = 6;
+/// Before each sample: as long as it takes to bring what fits the last cache back there.
+constexpr double kWarmupSeconds = 5e-3;
 
 std::string field(const tune::Task& task, std::string_view name, std::string if_absent = {}) {
   for (const auto& [key, value] : task.key.fields) {
@@ -315,6 +317,7 @@ std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOpti
   interleave.rounds = options.rounds;
   interleave.seed = options.seed;
   interleave.least_calls = kLeastCalls;
+  interleave.warmup_seconds = kWarmupSeconds;
   interleave.cancellation = options.cancellation;
   const std::vector<peers::SideTimes> times = interleave_alone(sides, interleave);
   for (std::size_t c = 0; c < contests.size(); ++c) out[c].temper = times[c];

@@ -15,18 +15,21 @@ namespace {
 constexpr std::int64_t kMaxCalls = std::int64_t{1} << 24;
 constexpr int kMinRounds = 5;
 
-/// Calls that fill `seconds`, found by doubling.
-std::int64_t calibrate(const Side& side, double seconds, const CancellationToken& cancellation) {
+/// Seconds of a call, found by doubling the calls until they fill half of `seconds`.
+double calibrate(const Side& side, double seconds, const CancellationToken& cancellation) {
   cancellation.throw_if_requested();
   side.run(0, 1);
   for (std::int64_t calls = 1;; calls *= 2) {
     cancellation.throw_if_requested();
     const double took = side.run(calls, 0);
-    if (took >= seconds / 2 || calls >= kMaxCalls) {
-      const double wanted = took > 0 ? std::ceil(static_cast<double>(calls) * seconds / took) : 1.0;
-      return std::clamp<std::int64_t>(std::llround(std::min(wanted, static_cast<double>(kMaxCalls))), 1, kMaxCalls);
-    }
+    if (took >= seconds / 2 || calls >= kMaxCalls) return took / static_cast<double>(calls);
   }
+}
+
+/// As fill `seconds`, one at least.
+std::int64_t calls_for(double seconds, double seconds_per_call) {
+  const double wanted = seconds_per_call > 0 ? std::ceil(seconds / seconds_per_call) : 1.0;
+  return std::clamp<std::int64_t>(std::llround(std::min(wanted, static_cast<double>(kMaxCalls))), 1, kMaxCalls);
 }
 
 }  // namespace
@@ -51,12 +54,14 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
   }
   std::vector<SideTimes> times;
   times.reserve(sides.size());
-  for (const Side& side : sides)
-    times.push_back({side.name,
-                     std::max(calibrate(side, options.sample_seconds, options.cancellation), options.least_calls),
-                     0,
-                     0,
-                     {}});
+  std::vector<std::int64_t> warmup;
+  for (const Side& side : sides) {
+    const double call = calibrate(side, options.sample_seconds, options.cancellation);
+    times.push_back({side.name, std::max(calls_for(options.sample_seconds, call), options.least_calls), 0, 0, {}});
+    warmup.push_back(options.warmup_seconds > 0
+                         ? std::max(options.warmup_calls, calls_for(options.warmup_seconds, call))
+                         : options.warmup_calls);
+  }
 
   RandomStream random(options.seed);
   std::vector<std::size_t> order(sides.size());
@@ -67,7 +72,7 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
     random.shuffle(order);
     for (const std::size_t i : order) {
       options.cancellation.throw_if_requested();
-      const double seconds = sides[i].run(times[i].calls, options.warmup_calls);
+      const double seconds = sides[i].run(times[i].calls, warmup[i]);
       spent += seconds;
       times[i].samples.push_back(seconds / static_cast<double>(times[i].calls));
     }

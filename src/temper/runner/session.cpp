@@ -206,7 +206,7 @@ void Session::race(const protocol::RaceRequest& request, double start, protocol:
     random.shuffle(order);
     for (const int racer : order) {
       protocol::RaceSamples& samples = *reply.mutable_racers(racer);
-      warm_up(*kernels[static_cast<std::size_t>(racer)], timing);
+      warm_up(*kernels[static_cast<std::size_t>(racer)], timing, *clock_);
       samples.add_seconds(take_sample(*kernels[static_cast<std::size_t>(racer)], timing, samples.number(), *clock_));
     }
   }

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::int64_t kMaxNumber = 10'000'000;
 constexpr std::int64_t kLineBytes = 64;
+/// A third of what a core reads from memory: after one pass the last cache still holds much of what others left there.
+constexpr double kWarmupBytesPerSecond = 4e9;
 
 bool is_of_constants(const temper_buffer& buffer) {
   return buffer.role == TEMPER_BLOB || (buffer.role == TEMPER_CONSTANT && buffer.used_by_run);
@@ -74,6 +76,12 @@ void TimedKernel::evict(What what) const {
   _mm_mfence();
 }
 
+std::int64_t TimedKernel::bytes() const {
+  std::int64_t sum = 0;
+  for (const temper_buffer& buffer : image_->buffers()) sum += buffer.bytes;
+  return sum;
+}
+
 std::span<const std::byte> TimedKernel::memory(std::size_t buffer) const {
   return {static_cast<const std::byte*>(pointers_[buffer]), static_cast<std::size_t>(image_->buffers()[buffer].bytes)};
 }
@@ -94,9 +102,13 @@ std::int64_t calibrate(TimedKernel& kernel, const protocol::Timing& timing, cons
   }
 }
 
-void warm_up(TimedKernel& kernel, const protocol::Timing& timing) {
+void warm_up(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock) {
   kernel.take_turn();
-  if (!timing.cold() && !kernel.has_cold_constants()) kernel.call();
+  if (timing.cold() || kernel.has_cold_constants()) return;
+  const double end = clock.seconds() + static_cast<double>(kernel.bytes()) / kWarmupBytesPerSecond;
+  do {
+    kernel.call();
+  } while (clock.seconds() < end);
 }
 
 double take_sample(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t number, const Clock& clock) {

@@ -31,6 +31,8 @@ class TimedKernel {
   enum class What { Constants, Everything };
   /// Evicts constants and what was prepared of them, or all of its memory, from the caches.
   void evict(What what) const;
+  /// Of all its buffers together.
+  std::int64_t bytes() const;
   /// Memory of the artifact's `buffer`-th buffer.
   std::span<const std::byte> memory(std::size_t buffer) const;
 
@@ -54,9 +56,9 @@ struct Samples {
 /// least once, as warm-up.
 std::int64_t calibrate(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock);
 
-/// Gives a kernel its memory and its caches back, after another one has run; the latter with a call that is not timed,
-/// and not where calls are timed cold.
-void warm_up(TimedKernel& kernel, const protocol::Timing& timing);
+/// Gives a kernel its memory and its caches back, after another one has run; the latter with calls that are not timed,
+/// as many as fill the time in which its memory can be read a few times over, and none where calls are timed cold.
+void warm_up(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock);
 
 /// One sample, in seconds per call; evictions are not timed.
 double take_sample(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t number, const Clock& clock);
