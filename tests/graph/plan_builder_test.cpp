@@ -7,49 +7,23 @@
 
 #include <filesystem>
 
-#include "graph/c_artifact.h"
 #include "graph/model_builder.h"
 #include "graph/numbers.h"
+#include "graph/run_plan.h"
 #include "temper/graph/onnx_import.h"
 #include "temper/graph/pipeline.h"
-#include "temper/runtime/executor.h"
 
 namespace temper::graph {
 namespace {
 
 using testing::attribute;
-using testing::compile_with_c;
 using ::testing::ElementsAre;
 using testing::expect_close;
 using testing::ModelBuilder;
+using testing::plan_of;
 using testing::random_inputs;
 using testing::random_numbers;
-
-runtime::Plan plan_of(const Program& program) {
-  return build_plan(program, [](const Task& task) { return compile_with_c(task.work.compute); });
-}
-
-std::vector<ops::TensorValue> run(const runtime::Plan& plan, const NamedTensors& inputs) {
-  runtime::Executor executor(std::make_shared<const runtime::Plan>(plan));
-  std::vector<const void*> in;
-  for (const std::int32_t t : plan.inputs) {
-    in.push_back(inputs.at(plan.tensors[static_cast<std::size_t>(t)].name).bytes->data());
-  }
-  std::vector<std::vector<std::byte>> results;
-  std::vector<void*> out;
-  for (const std::int32_t t : plan.outputs) {
-    results.emplace_back(static_cast<std::size_t>(plan.tensors[static_cast<std::size_t>(t)].bytes));
-  }
-  for (auto& result : results) out.push_back(result.data());
-  executor.run(in, out);
-  std::vector<ops::TensorValue> values;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const runtime::PlanTensor& tensor = plan.tensors[static_cast<std::size_t>(plan.outputs[i])];
-    values.push_back({{static_cast<ir::DType>(tensor.dtype), tensor.shape},
-                      std::make_shared<const std::vector<std::byte>>(std::move(results[i]))});
-  }
-  return values;
-}
+using testing::run;
 
 /// Optimises, plans, runs, and compares with the unoptimised graph.
 runtime::Plan check(const ModelBuilder& b) {

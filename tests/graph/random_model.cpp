@@ -4,6 +4,7 @@
 #include <array>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "graph/numbers.h"
 
@@ -11,6 +12,9 @@ namespace temper::graph::testing {
 namespace {
 
 using List = std::vector<std::int64_t>;
+
+/// Concatenations of concatenations stop growing here.
+constexpr std::int64_t kMostJoined = 2000;
 
 class Generator {
  public:
@@ -23,13 +27,14 @@ class Generator {
     b_.input("x", {3, 3, 6, 5}).input("z", {3, 5, 4});
     values_ = {{"x", {3, 3, 6, 5}, 0}, {"z", {3, 5, 4}, 0}};
     using Step = void (Generator::*)();
-    constexpr std::array<Step, 24> kSteps{
+    constexpr std::array<Step, 28> kSteps{
         &Generator::conv,       &Generator::conv,   &Generator::conv,        &Generator::activation,
         &Generator::activation, &Generator::clip,   &Generator::binary,      &Generator::binary,
         &Generator::live,       &Generator::live,   &Generator::with_number, &Generator::silu,
         &Generator::pool,       &Generator::excite, &Generator::concat,      &Generator::transpose,
         &Generator::product,    &Generator::attend, &Generator::reduce,      &Generator::normalise,
-        &Generator::pad,        &Generator::slice,  &Generator::split,       &Generator::gather};
+        &Generator::pad,        &Generator::slice,  &Generator::split,       &Generator::gather,
+        &Generator::join,       &Generator::join,   &Generator::branches,    &Generator::halves};
     while (next_ < decisions_.size() && values_.size() < 24) (this->*kSteps[choose(kSteps.size())])();
     for (std::size_t i = 2; i < values_.size(); ++i) {
       if (values_[i].readers == 0 || choose(8) == 1) b_.output(values_[i].name);
@@ -198,6 +203,67 @@ class Generator {
     out[axis] *= 2;
     const std::string name = read(i);
     add("Concat", {name, name}, out, attribute("axis", static_cast<std::int64_t>(axis)));
+  }
+
+  /// Values side by side that differ along one axis at most, each one once.
+  void join() {
+    const std::size_t i = pick();
+    List out = values_[i].shape;
+    const std::size_t axis = choose(out.size());
+    std::vector<std::string> inputs{read(i)};
+    for (std::size_t j = values_.size(); j-- > 2 && inputs.size() < 4;) {
+      List other = values_[j].shape;
+      if (j == i || other.size() != out.size() || choose(3) == 1) continue;
+      const std::int64_t size = std::exchange(other[axis], out[axis]);
+      if (other != out) continue;
+      if (element_count(out) > kMostJoined) break;
+      out[axis] += size;
+      inputs.insert(inputs.begin() + static_cast<std::ptrdiff_t>(choose(inputs.size() + 1)), read(j));
+    }
+    add("Concat", inputs, out, attribute("axis", static_cast<std::int64_t>(axis)));
+  }
+
+  /// Several results of one value side by side; the last may be the value itself.
+  void branches() {
+    constexpr std::array<const char*, 4> kOps{"Relu", "Tanh", "HardSwish", "Neg"};
+    const std::size_t i = pick();
+    const List shape = values_[i].shape;
+    std::vector<std::string> inputs;
+    for (std::size_t branch = 0; branch < 2 + choose(2); ++branch) {
+      add(kOps[choose(kOps.size())], {read(i)}, shape);
+      inputs.push_back(read(values_.size() - 1));
+    }
+    if (choose(3) == 1) inputs.push_back(read(i));
+    const std::size_t axis = choose(shape.size());
+    List out = shape;
+    if (element_count(out) > kMostJoined) return;
+    out[axis] *= static_cast<std::int64_t>(inputs.size());
+    add("Concat", inputs, out, attribute("axis", static_cast<std::int64_t>(axis)));
+  }
+
+  /// Two parts, one of which is computed with and put back beside the other.
+  void halves() {
+    const std::size_t i = pick();
+    const List in = values_[i].shape;
+    const std::size_t axis = choose(in.size());
+    if (in[axis] < 2) return;
+    List first = in, second = in;
+    first[axis] = in[axis] / 2;
+    second[axis] = in[axis] - first[axis];
+    const std::string a = "v" + std::to_string(values_.size()), b = "v" + std::to_string(values_.size() + 1);
+    b_.node("Split", {read(i), whole({first[axis], second[axis]})}, {a, b},
+            attribute("axis", static_cast<std::int64_t>(axis)));
+    values_.push_back({a, first, 1});
+    values_.push_back({b, second, 1});
+    add("Tanh", {b}, second);
+    const std::string changed = read(values_.size() - 1);
+    List out = in;
+    std::vector<std::string> inputs{a, changed};
+    if (choose(2) == 1) {
+      inputs = {changed, a, b};
+      out[axis] += second[axis];
+    }
+    add("Concat", inputs, out, attribute("axis", static_cast<std::int64_t>(axis)));
   }
 
   void transpose() {

@@ -179,7 +179,9 @@ TEST(TaskKeys, AbsorbedContentsArePartOfTheKey) {
     b.input("x", {8})
         .integers("s", {start})
         .integers("e", {start + 4})
-        .node("Slice", {"x", "s", "e"}, {"y"})
+        .integers("axes", {0})
+        .integers("steps", {2})
+        .node("Slice", {"x", "s", "e", "axes", "steps"}, {"y"})
         .output("y");
     return keys(tasks(b))[0];
   };

@@ -98,7 +98,7 @@ TEST(Plan, ValidationNamesTheCulprit) {
       {"views memory outside", [](Plan& p) { p.tensors[2].view_of = 0, p.tensors[2].view_offset = 64; }},
       {"view is not aligned",
        [](Plan& p) {
-         p.tensors[2].view_of = 0, p.tensors[2].view_offset = 4, p.tensors[2].bytes = 64, p.tensors[2].shape = {};
+         p.tensors[2].view_of = 0, p.tensors[2].view_offset = 2, p.tensors[2].bytes = 64, p.tensors[2].shape = {};
        }},
       {"an input cannot be a view", [](Plan& p) { p.tensors[0].view_of = 1; }},
       {"there is no tensor for an input", [](Plan& p) { p.inputs[0] = 9; }},

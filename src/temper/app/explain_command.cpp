@@ -87,9 +87,9 @@ nlohmann::json explain_model(Session& s, const ExplainOptions& o) {
                         labels[t]));
     nodes.push_back({{"nodes", step.nodes}, {"step", step.name}, {"task", t}, {"code", labels[t]}});
   }
-  s.print(
-      fmt::format("{} steps, {} tasks, {} views\n", program.steps.size(), program.tasks.size(), program.views.size()));
-  return {{"steps", nodes}, {"tasks", tasks}, {"views", program.views.size()}};
+  s.print(fmt::format("{} steps, {} tasks, {} views, {} parts of others\n", program.steps.size(), program.tasks.size(),
+                      program.views.size(), program.parts.size()));
+  return {{"steps", nodes}, {"tasks", tasks}, {"views", program.views.size()}, {"parts", program.parts.size()}};
 }
 
 /// The task of a record that keeps no definition: the model's or the SPEC's that was given, or what its key says.

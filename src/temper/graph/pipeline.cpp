@@ -33,6 +33,7 @@ constexpr std::array kPasses{
     Pass{"gemm", "Gemm split into a matrix product and an addition", split_gemm, false},
     Pass{"layout", "NHWC for chains of convolutions, transposes at their borders", assign_layouts, false},
     Pass{"fusion", "elementwise nodes run with the node before them", nullptr, false},
+    Pass{"parts", "what is concatenated is computed in its place, what is split is read there", nullptr, false},
 };
 
 }  // namespace
@@ -64,7 +65,8 @@ Graph optimise(Graph graph, const ShapeFixes& fixes, const std::set<std::string>
 }
 
 Program make_program(Graph graph, const ShapeFixes& fixes, const std::set<std::string>& disabled) {
-  return extract_tasks(optimise(std::move(graph), fixes, disabled), !disabled.contains("fusion"));
+  return extract_tasks(optimise(std::move(graph), fixes, disabled), !disabled.contains("fusion"),
+                       !disabled.contains("parts"));
 }
 
 }  // namespace temper::graph

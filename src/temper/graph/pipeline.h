@@ -15,7 +15,7 @@ namespace temper::graph {
 struct Pass {
   std::string_view name;  ///< as `--disable-pass` takes it
   std::string_view summary;
-  void (*run)(Graph& graph);  ///< null for "fusion", which `make_program` asks of `extract_tasks`
+  void (*run)(Graph& graph);  ///< null for "fusion" and "parts", which `make_program` asks of `extract_tasks`
   bool required;              ///< cannot be disabled: what follows relies on it
 };
 
@@ -26,7 +26,7 @@ std::span<const Pass> passes();
 /// Throws Error{InvalidArgument} for a name that is no pass or one that is required, and what the passes throw.
 Graph optimise(Graph graph, const ShapeFixes& fixes, const std::set<std::string>& disabled = {});
 
-/// `optimise`, then `extract_tasks`, fused unless "fusion" is disabled. Throws as both.
+/// `optimise`, then `extract_tasks`, fused unless "fusion" is disabled, with parts unless "parts" is. Throws as both.
 Program make_program(Graph graph, const ShapeFixes& fixes, const std::set<std::string>& disabled = {});
 
 }  // namespace temper::graph

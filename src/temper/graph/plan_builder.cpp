@@ -25,6 +25,9 @@ class PlanBuilder {
   PlanBuilder(const Program& program, const ArtifactOf& artifact_of)
       : program_(program), artifact_of_(artifact_of), tensors_(program.graph.values.size(), runtime::kNone) {
     for (const Step& step : program.steps) computed_.insert(step.outputs.begin(), step.outputs.end());
+    for (const Part& part : program.parts) {
+      if (part.computed) computed_.insert(storage_of(program, part.whole));
+    }
   }
 
   runtime::Plan run(const PlanOptions& options) {
@@ -33,7 +36,10 @@ class PlanBuilder {
     for (const ValueId id : program_.graph.inputs) {
       plan_.inputs.push_back(add(id, TensorKind::Input, program_.graph.value(id).name));
     }
-    for (std::size_t i = 0; i < program_.graph.outputs.size(); ++i) add_output(i);
+    // Outputs that steps write come first: what lies inside of one of them is bound there.
+    plan_.outputs.resize(program_.graph.outputs.size(), runtime::kNone);
+    for (std::size_t i = 0; i < plan_.outputs.size(); ++i) add_written_output(i);
+    for (std::size_t i = 0; i < plan_.outputs.size(); ++i) add_copied_output(i);
     load_artifacts();
     for (const Step& step : program_.steps) add_step(step);
     runtime::plan_memory(plan_);
@@ -61,32 +67,41 @@ class PlanBuilder {
     return tensors_[static_cast<std::size_t>(id)] = static_cast<std::int32_t>(plan_.tensors.size()) - 1;
   }
 
-  /// The tensor behind a value, views followed.
+  /// The tensor behind a value, views followed; a part views its whole.
   std::int32_t tensor_of(ValueId id) {
     const ValueId storage = storage_of(program_, id);
     const std::int32_t known = tensors_[static_cast<std::size_t>(storage)];
     if (known != runtime::kNone) return known;
     const Value& value = program_.graph.value(storage);
+    if (const Part* part = part_of(program_, storage)) {
+      const std::int32_t whole = tensor_of(part->whole);
+      const std::int32_t tensor = add(storage, TensorKind::Intermediate, value.name);
+      plan_.tensors.back().view_of = whole;
+      plan_.tensors.back().view_offset = part->offset * ir::bytes(value.dtype);
+      return tensor;
+    }
     TEMPER_CHECK(value.is_constant() || computed_.contains(storage), "'" + value.name + "' has no source");
     return add(storage, value.is_constant() ? TensorKind::Constant : TensorKind::Intermediate, value.name);
   }
 
-  void add_output(std::size_t i) {
+  void add_written_output(std::size_t i) {
     const ValueId id = program_.graph.outputs[i];
     const ValueId storage = storage_of(program_, id);
-    const std::string& name = program_.graph.output_names[i];
-    if (computed_.contains(storage) && tensors_[static_cast<std::size_t>(storage)] == runtime::kNone) {
-      const std::int32_t tensor = add(storage, TensorKind::Output, name);
-      // The step sees the bytes, the caller the shape of the view.
-      plan_.tensors.back().shape = program_.graph.sizes(id);
-      plan_.outputs.push_back(tensor);
-      return;
-    }
-    const std::int32_t source = tensor_of(storage);
-    PlanTensor output = describe(id, TensorKind::Output, name);
+    const bool is_free = tensors_[static_cast<std::size_t>(storage)] == runtime::kNone;
+    if (!computed_.contains(storage) || !is_free || part_of(program_, storage) != nullptr) return;
+    plan_.outputs[i] = add(storage, TensorKind::Output, program_.graph.output_names[i]);
+    // The step sees the bytes, the caller the shape of the view.
+    plan_.tensors.back().shape = program_.graph.sizes(id);
+  }
+
+  void add_copied_output(std::size_t i) {
+    if (plan_.outputs[i] != runtime::kNone) return;
+    const ValueId id = program_.graph.outputs[i];
+    const std::int32_t source = tensor_of(id);
+    PlanTensor output = describe(id, TensorKind::Output, program_.graph.output_names[i]);
     output.view_of = source;
     plan_.tensors.push_back(std::move(output));
-    plan_.outputs.push_back(static_cast<std::int32_t>(plan_.tensors.size()) - 1);
+    plan_.outputs[i] = static_cast<std::int32_t>(plan_.tensors.size()) - 1;
   }
 
   void load_artifacts() {
@@ -128,7 +143,7 @@ class PlanBuilder {
   const ArtifactOf& artifact_of_;
   runtime::Plan plan_;
   std::vector<std::int32_t> tensors_;  ///< plan tensor of each graph value
-  std::set<ValueId> computed_;         ///< values that a step writes
+  std::set<ValueId> computed_;         ///< values that a step writes, or several in parts
   std::vector<std::int32_t> artifacts_;
   std::vector<std::vector<Buffer>> buffers_;
 };

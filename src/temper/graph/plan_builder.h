@@ -20,10 +20,10 @@ struct PlanOptions {
   std::map<std::string, std::string> metadata;  ///< travels with the plan
 };
 
-/// Tensors, steps, constants and a memory plan with reuse. Views cost nothing: what they read is bound directly. A
-/// graph output that a step writes is written where the caller wants it; one that is an input, a constant or a second
-/// name of another output is copied at the end. Throws what `artifact_of` throws, and Error{Internal} when an artifact
-/// does not fit its task.
+/// Tensors, steps, constants and a memory plan with reuse. Views cost nothing: what they read is bound directly, and
+/// parts are bound inside of their wholes. A graph output that steps write is written where the caller wants it; one
+/// that is an input, a constant, a part or a second name of another output is copied at the end. Throws what
+/// `artifact_of` throws, and Error{Internal} when an artifact does not fit its task.
 runtime::Plan build_plan(const Program& program, const ArtifactOf& artifact_of, const PlanOptions& options = {});
 
 }  // namespace temper::graph

@@ -1,6 +1,8 @@
 #include "temper/graph/reference.h"
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -36,6 +38,39 @@ std::vector<ops::TensorValue> finish(const Graph& graph, Contents& contents) {
   return outputs;
 }
 
+/// Where a program's values lie, as a plan would have it: parts inside of their wholes.
+class ProgramMemory {
+ public:
+  ProgramMemory(const Program& program, const NamedTensors& inputs) : program_(program) {
+    const Contents contents = start(program.graph, inputs);
+    for (std::size_t i = 0; i < contents.size(); ++i) {
+      if (contents[i]) write(static_cast<ValueId>(i), *contents[i]);
+    }
+  }
+
+  /// Whether steps have written all of it.
+  bool holds(ValueId id) const { return is_there(program_, id, written_); }
+
+  void write(ValueId id, const ops::TensorValue& value) {
+    std::ranges::copy(*value.bytes, bytes(id).begin());
+    written_.insert(storage_of(program_, id));
+  }
+
+  std::span<std::byte> bytes(ValueId id) {
+    const Location location = location_of(program_, id);
+    const std::int64_t width = ir::bytes(program_.graph.value(id).dtype);
+    std::vector<std::byte>& owner = contents_[location.owner];
+    owner.resize(static_cast<std::size_t>(element_count(program_.graph.sizes(location.owner)) * width));
+    return std::span(owner).subspan(static_cast<std::size_t>(location.offset * width),
+                                    static_cast<std::size_t>(element_count(program_.graph.sizes(id)) * width));
+  }
+
+ private:
+  const Program& program_;
+  std::map<ValueId, std::vector<std::byte>> contents_;  ///< by owner
+  std::set<ValueId> written_;                           ///< storages
+};
+
 }  // namespace
 
 std::vector<ops::TensorValue> evaluate(const Graph& graph, const NamedTensors& inputs) {
@@ -65,32 +100,30 @@ std::vector<ops::TensorValue> evaluate(const Graph& graph, const NamedTensors& i
 }
 
 std::vector<ops::TensorValue> evaluate(const Program& program, const NamedTensors& inputs) {
-  Contents contents = start(program.graph, inputs);
-  const auto at = [&](ValueId id) -> std::optional<ops::TensorValue>& {
-    return contents[static_cast<std::size_t>(id)];
-  };
-  const auto resolve_views = [&] {
-    for (const View& view : program.views) {
-      if (!at(view.value) && at(view.of)) at(view.value) = reshaped(*at(view.of), program.graph.sizes(view.value));
-    }
-  };
-  resolve_views();
+  ProgramMemory memory(program, inputs);
   for (const Step& step : program.steps) {
     const Task& task = program.tasks[static_cast<std::size_t>(step.task)];
     ir::Inputs bytes;
     for (std::size_t i = 0; i < step.operands.size(); ++i) {
-      TEMPER_CHECK(at(step.operands[i]).has_value(), "step '" + step.name + "' runs before its operands are there");
-      bytes[task.operands[i]] = std::span(*at(step.operands[i])->bytes);
+      TEMPER_CHECK(memory.holds(step.operands[i]), "step '" + step.name + "' runs before its operands are there");
+      bytes[task.operands[i]] = memory.bytes(step.operands[i]);
     }
     ir::Oracle oracle(task.work.compute, bytes);
+    std::vector<ops::TensorValue> results;
     for (std::size_t i = 0; i < step.outputs.size(); ++i) {
       const ValueId id = step.outputs[i];
-      at(id) = ops::TensorValue::from_numbers({program.graph.value(id).dtype, program.graph.sizes(id)},
-                                              oracle.all(*task.work.compute.outputs[i]));
+      results.push_back(ops::TensorValue::from_numbers({program.graph.value(id).dtype, program.graph.sizes(id)},
+                                                       oracle.all(*task.work.compute.outputs[i])));
     }
-    resolve_views();
+    for (std::size_t i = 0; i < step.outputs.size(); ++i) memory.write(step.outputs[i], results[i]);
   }
-  return finish(program.graph, contents);
+  std::vector<ops::TensorValue> outputs;
+  for (const ValueId id : program.graph.outputs) {
+    const std::span<const std::byte> bytes = memory.bytes(id);
+    outputs.push_back({{program.graph.value(id).dtype, program.graph.sizes(id)},
+                       std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end())});
+  }
+  return outputs;
 }
 
 }  // namespace temper::graph

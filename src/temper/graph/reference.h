@@ -18,7 +18,7 @@ using NamedTensors = std::map<std::string, ops::TensorValue>;
 /// Throws Error{InvalidArgument} when an input is missing or has another type.
 std::vector<ops::TensorValue> evaluate(const Graph& graph, const NamedTensors& inputs);
 
-/// The program's outputs in order, computed step by step from the tasks' definitions.
+/// The program's outputs in order, computed step by step from the tasks' definitions, parts inside of their wholes.
 std::vector<ops::TensorValue> evaluate(const Program& program, const NamedTensors& inputs);
 
 }  // namespace temper::graph

@@ -9,7 +9,7 @@
 
 namespace temper::runtime {
 
-/// Alignment, in bytes, of every buffer that a kernel receives (see target/artifact_abi.h).
+/// Alignment, in bytes, of every buffer that has memory of its own (see target/artifact_abi.h).
 inline constexpr std::size_t kAlignment = 64;
 
 /// `bytes` rounded up to a multiple of `alignment`, a power of two.

@@ -102,7 +102,8 @@ void check_tensor(const Plan& plan, std::size_t index) {
     if (!is_part(tensor.view_offset, tensor.bytes, plan.tensors[static_cast<std::size_t>(tensor.view_of)].bytes)) {
       invalid("it views memory outside of " + tensor_place(plan, static_cast<std::size_t>(tensor.view_of)), where);
     }
-    if (!is_aligned(tensor.view_offset)) invalid("its view is not aligned to 64 bytes", where);
+    if (tensor.view_offset % element_bytes(tensor.dtype) != 0)
+      invalid("its view is not aligned to its elements", where);
     if (tensor.kind == TensorKind::Input) invalid("an input cannot be a view", where);
   } else if (tensor.kind == TensorKind::Constant) {
     if (!is_index(plan.constants, tensor.constant)) invalid("it names no constant of the plan", where);

@@ -29,8 +29,9 @@ struct PlanTensor {
   TensorKind kind = TensorKind::Intermediate;
   /// Constant: index into `Plan::constants`.
   std::int32_t constant = kNone;
-  /// A view: this tensor is `bytes` bytes of tensor `view_of`, from `view_offset` on (a multiple of 64). Views of views
-  /// are fine. An output that is a view is copied to the caller when all steps are done.
+  /// A view: this tensor is `bytes` bytes of tensor `view_of`, from `view_offset` on (a multiple of its elements' size:
+  /// kernels ask for no more of what they read and write). Views of views are fine. An output that is a view is copied
+  /// to the caller when all steps are done.
   std::int32_t view_of = kNone;
   std::int64_t view_offset = 0;
   /// Intermediate that is no view: its place in the arena (a multiple of 64), given by `plan_memory`.
@@ -90,8 +91,8 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape);
 void plan_memory(Plan& plan);
 
 /// Checks all that can be known without loading an artifact: numbers in range, views and bindings inside their tensors
-/// and aligned, no cycle of views, constants as large as stated, intermediates placed and, while alive, not
-/// overlapping. Throws Error{InvalidModel} that names the tensor or step.
+/// and aligned (views to their elements, bindings to 64 bytes), no cycle of views, constants as large as stated,
+/// intermediates placed and, while alive, not overlapping. Throws Error{InvalidModel} that names the tensor or step.
 void validate(const Plan& plan);
 
 }  // namespace temper::runtime

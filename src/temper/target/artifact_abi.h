@@ -6,7 +6,9 @@
  * Calling convention: an entry is a list of phases that run one after another. A phase is a loop of `extent`
  * independent iterations; `fn(buffers, scratch, begin, end)` runs iterations [begin, end). Different ranges of one
  * phase may run on different threads at the same time, each with its own `scratch` of at least `scratch_bytes`, 64-byte
- * aligned. `buffers` is indexed like `temper_artifact::buffers`; every pointer is at least 64-byte aligned.
+ * aligned. `buffers` is indexed like `temper_artifact::buffers`. Blobs and workspaces are 64-byte aligned. Inputs,
+ * constants and outputs are as a rule, which makes for speed; one that is a part of something larger is aligned to its
+ * elements alone.
  */
 #ifndef TEMPER_TARGET_ARTIFACT_ABI_H_
 #define TEMPER_TARGET_ARTIFACT_ABI_H_

@@ -1,0 +1,29 @@
+// Which values lie inside of others, so that nothing is copied for a concatenation or a slice.
+//
+//   a = Conv(x); b = Conv(z); y = Concat(a, b)     →     both convolutions write into y; no step for Concat
+//   p, q = Split(x); u = Relu(p); v = Relu(q)      →     both activations read from x; no step for Split
+//
+// A concatenation goes when each of its inputs is computed by a step, once, for it alone among all concatenations: what
+// is a graph input, a constant or wanted twice has to be copied. Who else reads such an input reads it inside of the
+// whole. A slice goes whatever its input is; a Split goes with all of its outputs, or not at all. Parts of parts are
+// fine. A part's elements follow each other in the whole as they would alone: kernels know of no gaps.
+#pragma once
+
+#include <vector>
+
+#include "temper/graph/fusion.h"
+#include "temper/graph/tasks.h"
+#include "temper/graph/workloads.h"
+
+namespace temper::graph {
+
+struct PartPlan {
+  std::vector<Part> parts;
+  std::vector<bool> needless;  ///< of each group: whether nothing is left for it to do
+};
+
+/// `program` has its graph and views; `workloads[g]` is what `groups[g]` computes.
+PartPlan place_parts(const Program& program, const std::vector<Group>& groups,
+                     const std::vector<BoundWorkload>& workloads);
+
+}  // namespace temper::graph
