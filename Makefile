@@ -4,7 +4,7 @@
 #   make test       build and run all tests
 #   make conformance  run the ONNX backend suite: what passes, what is refused at import and why
 #   make bench      compare with other libraries, suite `native`
-#   make figures    check, tune and time whole models beside other libraries, and write README.md's table (about two hours;
+#   make figures    check, tune and time whole models beside other libraries, and write README.md's table (about an hour;
 #                   can be stopped and started again; FIGURES="--budget-scale 0.1" for a quick one)
 #   make check      format, lint, layer law, sanitizers, examples (`check-full`: all tests under the sanitizers)
 #   make format     format every source file

@@ -3,7 +3,8 @@
 
 For each model and number of threads: the untuned model's outputs against ONNX Runtime, its time beside ONNX Runtime and
 OpenVINO in one interleaved run; the tuning (winners of another number of threads are proposed first, for all share one
-database); the tuned outputs and times. Then every workload of suite `nchw`, tuned and beside its peers.
+database); the tuned outputs and times; what loading its bundle costs beside ONNX Runtime. Then every workload of suite `nchw`,
+tuned and beside its peers; then the ONNX backend suite, models of unusual shapes, and 2,000 random graphs.
 
 Each finished step is a file in build/figures and is not done again; a step of tuning that was stopped goes on with the
 time that it had left. Remove the folder to begin anew.
@@ -34,6 +35,7 @@ OPERATOR_PEERS = ("onednn", "onnxruntime", "openvino")
 LIMIT = 1e-4  # of the largest absolute output
 COSINE_LIMIT = 0.99999
 HEARTBEAT = 5  # seconds
+RANDOM_GRAPHS = 2000
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
@@ -41,8 +43,8 @@ class Stopped(Exception):
     pass
 
 
-class Temper:
-    """Runs the command; SIGINT and SIGTERM end it in good order, and then this script."""
+class Programs:
+    """Runs programs, one at a time; SIGINT and SIGTERM end it in good order, and then this script."""
 
     def __init__(self):
         self.child, self.stopped = None, False
@@ -54,15 +56,19 @@ class Temper:
         if self.child is not None:
             self.child.send_signal(signal.SIGINT)
 
-    def run(self, *words, accept=(0,), untuned=False, beat=lambda seconds: None):
-        """The JSON that it prints. `beat` hears every few seconds how long it has been running."""
+    def temper(self, *words, accept=(0,), untuned=False, beat=lambda seconds: None):
+        """The JSON that the command prints."""
+        return json.loads(self.run(TEMPER, *words, "--json", accept=accept, beat=beat,
+                                   TEMPER_TUNE="off" if untuned else "cached"))
+
+    def run(self, *words, accept=(0,), beat=lambda seconds: None, **environment):
+        """What a program prints. `beat` hears every few seconds how long it has been running."""
         if self.stopped:
             raise Stopped
-        environment = dict(os.environ, TEMPER_TUNE="off" if untuned else "cached")
         start = time.monotonic()
         # A session of its own: the terminal's Ctrl-C comes to this script alone, which passes it on.
-        self.child = subprocess.Popen([TEMPER, *map(str, words), "--json"], stdout=subprocess.PIPE, text=True,
-                                      env=environment, start_new_session=True)
+        self.child = subprocess.Popen([*map(str, words)], stdout=subprocess.PIPE, text=True, env=os.environ | environment,
+                                      start_new_session=True)
         while True:
             try:
                 output, _ = self.child.communicate(timeout=HEARTBEAT)
@@ -74,8 +80,8 @@ class Temper:
         if self.stopped:
             raise Stopped
         if code not in accept:
-            sys.exit(f"error: exit code {code}: {TEMPER} {' '.join(map(str, words))}")
-        return json.loads(output)
+            sys.exit(f"error: exit code {code}: {' '.join(map(str, words))}\n{output}")
+        return output
 
 
 class Steps:
@@ -134,7 +140,7 @@ def cosine(ours, theirs):
     return float(((a * b).sum(axis=1) / (numpy.linalg.norm(a, axis=1) * numpy.linalg.norm(b, axis=1))).min())
 
 
-def check(temper, model, threads, database, untuned):
+def check(programs, model, threads, database, untuned):
     """Outputs, and what every step computes, against ONNX Runtime."""
     reference = Reference(model, threads)
     out = {"error": 0.0, "step_error": 0.0, "cosine": 1.0, "same_reading": True, "samples": len(model.samples)}
@@ -148,9 +154,9 @@ def check(temper, model, threads, database, untuned):
                 given += ["--input", f"{name}={folder / f'{i}.npy'}"]
             # Exit code 1 says that a step differs from optimised ONNX Runtime's: noted, no limit here. Sigmoids of
             # numbers far below zero do, for they are tiny and ONNX Runtime's are only right to 1e-7.
-            result = temper.run("run", model.file, *model.shape_options(), *given, "--output-dir", folder, "--threads",
-                                threads, "--db", database, "--check", "onnxruntime", "--every-step", accept=(0, 1),
-                                untuned=untuned)
+            result = programs.temper("run", model.file, *model.shape_options(), *given, "--output-dir", folder, "--threads",
+                                threads, "--db", database, "--check", "onnxruntime", "--every-step",
+                                     accept=(0, 1), untuned=untuned)
             ours = [numpy.load(output["file"]) for output in result["outputs"]]
         theirs = reference.run(inputs)
         for a, b in zip(ours, theirs, strict=True):
@@ -165,15 +171,23 @@ def check(temper, model, threads, database, untuned):
     return out
 
 
-def tune(temper, steps, step, model, threads, database, seconds):
+def tune(programs, steps, step, model, threads, database, seconds):
     spent = steps.seconds_spent(step)
     left = max(seconds - spent, 1)
-    report = temper.run("tune", model.file, *model.shape_options(), "--threads", threads, "--db", database, "--budget",
-                        f"{left:.0f}s", "--no-peer", beat=lambda running: steps.spend(step, spent + running))
+    report = programs.temper("tune", model.file, *model.shape_options(), "--threads", threads, "--db", database, "--budget",
+                             f"{left:.0f}s", "--no-peer", beat=lambda running: steps.spend(step, spent + running))
     return {key: report[key] for key in ("wall_seconds", "trials")} | {"seconds_in_all": steps.seconds_spent(step)}
 
 
-def measure_models(temper, steps, options):
+def load(programs, model, threads, database):
+    """What loading the tuned bundle costs beside ONNX Runtime's session."""
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = pathlib.Path(folder, model.name + ".temper")
+        programs.temper("build", model.file, *model.shape_options(), "--threads", threads, "--db", database, "-o", bundle)
+        return json.loads(programs.run(sys.executable, "scripts/bench_load.py", model.file, bundle, "--threads", threads, "--json"))
+
+
+def measure_models(programs, steps, options):
     database = steps.folder / "figures.db"
     for threads in options.threads:
         for model in MODELS:
@@ -185,26 +199,47 @@ def measure_models(temper, steps, options):
                 name = f"{model.name}.{threads}.{'tuned' if tuned else 'untuned'}"
                 if tuned:
                     step = f"{model.name}.{threads}.tune"
-                    steps.keep(step, lambda: tune(temper, steps, step, model, threads, database,
-                                                  60 * model.minutes * options.budget_scale))
-                steps.keep(name + ".check", lambda: check(temper, model, threads, database, not tuned))
-                steps.keep(name + ".bench", lambda: temper.run("bench", model.file, *common, *peers, untuned=not tuned))
+                    steps.keep(step, lambda: tune(programs, steps, step, model, threads, database,
+                                                  model.seconds * options.budget_scale))
+                steps.keep(name + ".check", lambda: check(programs, model, threads, database, not tuned))
+                steps.keep(name + ".bench", lambda: programs.temper("bench", model.file, *common, *peers, untuned=not tuned))
+            steps.keep(f"{model.name}.{threads}.load", lambda: load(programs, model, threads, database))
 
 
-def measure_suite(temper, steps, options):
+def measure_suite(programs, steps, options):
     database = steps.folder / "figures.db"
-    suite = steps.keep("suite.list", lambda: temper.run("bench", "--suite", "nchw", "--rounds", 5, "--db", database,
-                                                        untuned=True))
+    suite = steps.keep("suite.list", lambda: programs.temper("bench", "--suite", "nchw", "--rounds", 5, "--db", database,
+                                                             untuned=True))
     trials = max(1, round(options.trials * options.budget_scale))
     peers = [word for peer in OPERATOR_PEERS for word in ("--peer", peer)]
     for workload in suite["workloads"]:
         name = workload["name"]
         if options.only and name not in options.only:
             continue
-        steps.keep(f"suite.{name}.tune", lambda: temper.run("tune", "--op", workload["spec"], "--trials", trials, "--db",
-                                                            database))
-        steps.keep(f"suite.{name}.bench", lambda: temper.run("bench", "--suite", "nchw", "--only", name, "--db", database,
-                                                             *peers))
+        steps.keep(f"suite.{name}.tune", lambda: programs.temper("tune", "--op", workload["spec"], "--trials", trials,
+                                                                 "--db", database))
+        steps.keep(f"suite.{name}.bench", lambda: programs.temper("bench", "--suite", "nchw", "--only", name, "--db",
+                                                                  database, *peers))
+
+
+def conformance(programs):
+    report = json.loads(programs.run("scripts/conformance.sh", "--json"))
+    outcomes = ("passed", "failed", "crashed", "refused", "apart")
+    return {outcome: report[outcome] for outcome in outcomes}
+
+
+def tests(programs, program, cases, **environment):
+    """Runs tests; one that fails ends this script. How many there were."""
+    programs.run("scripts/build.sh", program)
+    output = programs.run(f"build/release/bin/{program}", f"--gtest_filter={cases}", **environment)
+    return {"passed": int(re.search(r"\[  PASSED  \] (\d+) test", output)[1])}
+
+
+def measure_correctness(programs, steps):
+    steps.keep("conformance", lambda: conformance(programs))
+    steps.keep("unusual_shapes", lambda: tests(programs, "test_e2e", "Of/UnusualModels.*"))
+    steps.keep("random_graphs", lambda: tests(programs, "test_graph", "RandomGraphs.*",
+                                              RC_PARAMS=f"max_success={RANDOM_GRAPHS}"))
 
 
 def time_text(seconds):
@@ -226,7 +261,7 @@ def read(steps, name):
 
 def models_table(steps):
     lines = [row(["model", "threads", "untuned", "to ONNX Runtime", "to OpenVINO", "tuned", "to ONNX Runtime", "to OpenVINO",
-                  "largest difference"]), "|---" * 9 + "|"]
+                  "load", "peak memory", "largest difference"]), "|---" * 11 + "|"]
     for threads in (1, 2):
         columns = {}
         for model in MODELS:
@@ -242,13 +277,17 @@ def models_table(steps):
                     cells.append(f"{peer['ratio']:.2f}x")
                     columns.setdefault((state, peer["name"]), []).append(peer["ratio"])
                 text = f"cosine {checked['cosine']:.7f}" if model.by_cosine else f"{checked['error']:.1e}"
+                if checked["error"] == 0:  # outputs of zeros and ones say little
+                    text += f" (of steps {checked['step_error']:.1e})"
                 errors.append(text + ("" if checked["equal"] else " **not equal**"))
             else:
+                cost = read(steps, f"{model.name}.{threads}.load")
+                cells += [f"{cost['ratio'][key]:.2f}" if cost else "" for key in ("load_seconds", "peak_bytes")]
                 lines.append(row([*cells, ", ".join(dict.fromkeys(errors))]))
         means = {key: f"{geometric_mean(values):.2f}x" for key, values in columns.items()}
         if means:
             by_state = [["", *(means.get((state, peer), "") for peer in MODEL_PEERS)] for state in ("untuned", "tuned")]
-            lines.append(row(["geometric mean", str(threads), *by_state[0], *by_state[1], ""]))
+            lines.append(row(["geometric mean", str(threads), *by_state[0], *by_state[1], "", "", ""]))
     return lines
 
 
@@ -273,12 +312,24 @@ def suite_table(steps):
             "|---" * 6 + "|", *lines, "", f"Geometric means of the last column: {means}."]
 
 
+def correctness_lines(steps):
+    lines = []
+    if (cases := read(steps, "conformance")) is not None:
+        lines.append("ONNX backend suite: " + ", ".join(f"{count} {outcome}" for outcome, count in cases.items()) + ".")
+    if (shapes := read(steps, "unusual_shapes")) is not None:
+        lines.append(f"Models of unusual shapes, one and two threads, against ONNX Runtime: {shapes['passed']} equal.")
+    if (graphs := read(steps, "random_graphs")) is not None:
+        lines.append(f"{RANDOM_GRAPHS} random graphs through all passes, through each pass alone and as steps: all equal.")
+    return ["", *lines] if lines else []
+
+
 def report(steps, options):
     cpu = json.loads(subprocess.run([TEMPER, "target", "--json"], stdout=subprocess.PIPE, check=True).stdout)
     scale = "" if options.budget_scale == 1 else f", with {options.budget_scale:g} of the usual time for tuning"
     head = (f"Whole models on {cpu['cpu']} ({cpu['microarchitecture']}), `make figures`{scale}: medians, each side of a row in turn in "
-            "one run; a ratio above 1 says that Temper is faster.")
-    return "\n".join([head, "", *models_table(steps), *suite_table(steps)])
+            "one run; a ratio above 1 says that Temper is faster. Load and peak memory of the tuned bundle: parts of what ONNX "
+            "Runtime takes.")
+    return "\n".join([head, "", *models_table(steps), *suite_table(steps), *correctness_lines(steps)])
 
 
 def write_readme(text):
@@ -301,11 +352,13 @@ def main():
     options.only = [name for name in options.only.split(",") if name]
     options.threads = [int(number) for number in options.threads.split(",")]
     os.chdir(ROOT)
-    temper, steps = Temper(), Steps(options.folder)
+    programs, steps = Programs(), Steps(options.folder)
     try:
-        measure_models(temper, steps, options)
+        measure_models(programs, steps, options)
         if set(options.only) - {model.name for model in MODELS} or not options.only:
-            measure_suite(temper, steps, options)
+            measure_suite(programs, steps, options)
+        if not options.only:
+            measure_correctness(programs, steps)
     except Stopped:
         sys.exit(f"stopped; the same command goes on from {options.folder}")
     text = report(steps, options)
