@@ -53,11 +53,12 @@ TEST(Math, CodeEqualsTheInterpreter) {
       KernelBuilder b(k, k.run[0].body);
       const Value at = b.mul(k.run[0].index, b.const_int(lanes));
       const Value x = b.load(0, at, lanes), y = b.load(1, at, lanes);
-      for (const Op op :
-           {Op::Exp, Op::Log, Op::Tanh, Op::Erf, Op::Sigmoid, Op::Sin, Op::Cos, Op::Pow, Op::Rsqrt, Op::Sign}) {
+      const Value non_positive = b.unary(Op::Neg, b.unary(Op::Abs, x));
+      for (const Op op : {Op::Exp, Op::ExpNonPositive, Op::Log, Op::Tanh, Op::Erf, Op::Sigmoid, Op::Sin, Op::Cos,
+                          Op::Pow, Op::Rsqrt, Op::Sign}) {
         const int out = add_buffer(k, std::string(to_string(op)), BufferRole::Output, ir::DType::F32, kCount);
         memory.emplace_back(static_cast<std::size_t>(kCount) * 4);
-        b.store(out, at, op == Op::Pow ? b.binary(op, x, y) : b.unary(op, x));
+        b.store(out, at, op == Op::Pow ? b.binary(op, x, y) : b.unary(op, op == Op::ExpNonPositive ? non_positive : x));
       }
       expand_math(k);
       EXPECT_EQ(difference(k, generator, memory), "") << "lanes " << lanes;

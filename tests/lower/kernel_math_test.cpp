@@ -75,6 +75,7 @@ std::ostream& operator<<(std::ostream& out, const Function& f) { return out << f
 
 const Function kFunctions[] = {
     {"Exp", Op::Exp, [](long double x) { return std::exp(x); }, -kInf, kInf, 1.0, 1.5},
+    {"ExpNonPositive", Op::ExpNonPositive, [](long double x) { return std::exp(x); }, -kInf, 0, 1.0, 1.5},
     {"Log", Op::Log, [](long double x) { return std::log(x); }, -kInf, kInf, 1.0, 1.5},
     {"Tanh", Op::Tanh, [](long double x) { return std::tanh(x); }, -kInf, kInf, 2.0, 2.0},
     {"Sigmoid", Op::Sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, -kInf, kInf, 2.5, 2.5},
@@ -121,6 +122,9 @@ class ElementaryFunction : public testing::TestWithParam<Function> {
       x.push_back(static_cast<T>(std::ldexp(static_cast<double>(random()), -64) * 24 - 12));
     for (int i = 0; i < 8000; ++i)
       x.push_back(static_cast<T>(std::ldexp(static_cast<double>(random()), -64) * 240 - 120));
+    if (f.high == 0) {
+      for (T& number : x) number = -std::fabs(number);
+    }
     const std::vector<T> y = apply(f.op, x);
     double worst = 0;
     T at = 0;

@@ -116,6 +116,36 @@ unroll A oc.0
   }
 }
 
+TEST(Lower, ExponentialsBelowAMaximumOfTheirRowCannotOverflow) {
+  const auto kernel = [](const std::string& exponent, const std::string& trace) {
+    return lowered(R"(placeholder X[i: 4, j: 32]: f32
+stage M[i: 4]: f32
+  reducer max associative commutative idempotent identity -inf combine max(#0, #1)
+  over [j: 32]
+  body X[i, j]
+stage E[i: 4, j: 32]: f32
+  body exp()" + exponent +
+                       R"()
+output E
+)",
+                   trace);
+  };
+  const auto exponentials = [](const Kernel& k) {
+    std::pair<int, int> out{0, 0};
+    for (const Phase& phase : k.run) {
+      auto ops = count(phase.body);
+      out.first += ops[Op::Exp];
+      out.second += ops[Op::ExpNonPositive];
+    }
+    return out;
+  };
+  EXPECT_EQ(exponentials(kernel("X[i, j] - M[i]", "")), (std::pair{0, 1}));
+  EXPECT_EQ(exponentials(kernel("X[i, j] + M[i]", "")), (std::pair{1, 0}));
+  // Copies that a schedule makes change nothing.
+  EXPECT_EQ(exponentials(kernel("X[i, j] - M[i]", "cache_write M\ncache_read X E\ncompute_at M E i\n")),
+            (std::pair{0, 1}));
+}
+
 TEST(Lower, LanesAreTransposedAtTheStore) {
   const Kernel kernel = lowered(nest::testing::kConv, nest::testing::kConvTrace);
   int shuffles = 0, inserts = 0, extracts = 0, stores = 0;

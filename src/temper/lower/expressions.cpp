@@ -1,6 +1,7 @@
 // Evaluation of a stage's expressions under the current loop bindings.
 #include <algorithm>
 
+#include "temper/analysis/never_positive.h"
 #include "temper/lower/lowering.h"
 #include "temper/support/error.h"
 
@@ -62,7 +63,8 @@ Value Lowering::evaluate(const ir::Expr& expr, const Mask& mask) {
     }
     case ir::ExprKind::Unary: {
       const Value a = evaluate(node.args[0], mask);
-      return emit_.unary(kUnary[static_cast<int>(node.unary)], a);
+      const Op op = kUnary[static_cast<int>(node.unary)];
+      return emit_.unary(op == Op::Exp && analysis::never_positive(node.args[0]) ? Op::ExpNonPositive : op, a);
     }
     case ir::ExprKind::Binary: return evaluate_binary(node, mask);
     case ir::ExprKind::Select: return evaluate_select(node, mask);

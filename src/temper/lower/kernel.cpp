@@ -23,13 +23,26 @@ constexpr std::array<ScalarFacts, 7> kScalars{{
 const ScalarFacts& facts(Scalar scalar) { return kScalars.at(static_cast<std::size_t>(scalar)); }
 
 constexpr std::array kOpNames{
-    "const_int", "const_float", "const_mask", "iota",   "undef",   "add",  "sub",     "mul",    "div",
-    "floor_div", "mod",         "min",        "max",    "fma",     "neg",  "abs",     "not",    "and",
-    "or",        "xor",         "lt",         "le",     "gt",      "ge",   "eq",      "ne",     "select",
-    "sqrt",      "floor",       "ceil",       "round",  "exp",     "log",  "tanh",    "erf",    "sigmoid",
-    "sin",       "cos",         "pow",        "rsqrt",  "sign",    "cast", "bitcast", "shl",    "lshr",
-    "ldexp",     "broadcast",   "extract",    "insert", "shuffle", "load", "store",   "gather", "scatter",
-    "prefetch",  "for",         "if",
+    "const_int", "const_float", "const_mask",
+    "iota",      "undef",       "add",
+    "sub",       "mul",         "div",
+    "floor_div", "mod",         "min",
+    "max",       "fma",         "neg",
+    "abs",       "not",         "and",
+    "or",        "xor",         "lt",
+    "le",        "gt",          "ge",
+    "eq",        "ne",          "select",
+    "sqrt",      "floor",       "ceil",
+    "round",     "exp",         "exp_non_positive",
+    "log",       "tanh",        "erf",
+    "sigmoid",   "sin",         "cos",
+    "pow",       "rsqrt",       "sign",
+    "cast",      "bitcast",     "shl",
+    "lshr",      "ldexp",       "broadcast",
+    "extract",   "insert",      "shuffle",
+    "load",      "store",       "gather",
+    "scatter",   "prefetch",    "for",
+    "if",
 };
 static_assert(kOpNames.size() == static_cast<std::size_t>(Op::If) + 1);
 

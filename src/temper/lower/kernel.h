@@ -68,6 +68,7 @@ enum class Op : std::uint8_t {
   Ceil,
   Round,
   Exp,
+  ExpNonPositive,  ///< Exp of what is never positive
   Log,
   Tanh,
   Erf,
@@ -170,8 +171,8 @@ std::string print(const Kernel& kernel);
 /// instruction.
 void verify(const Kernel& kernel);
 
-/// Pass: rewrites Exp, Log, Tanh, Erf, Sigmoid, Sin, Cos, Pow, Rsqrt and Sign into arithmetic. Error bounds are stated
-/// at each expansion in math.cpp and tested over the whole range.
+/// Pass: rewrites Exp, ExpNonPositive, Log, Tanh, Erf, Sigmoid, Sin, Cos, Pow, Rsqrt and Sign into arithmetic. Error
+/// bounds are stated at each expansion in math.cpp and tested over the whole range.
 void expand_math(Kernel& kernel);
 
 }  // namespace temper::lower

@@ -79,7 +79,8 @@ double float_operation(Op op, T a, T b, T c) {
   }
   const auto x = static_cast<double>(a);
   switch (op) {
-    case Op::Exp: return std::exp(x);
+    case Op::Exp:
+    case Op::ExpNonPositive: return std::exp(x);
     case Op::Log: return std::log(x);
     case Op::Tanh: return std::tanh(x);
     case Op::Erf: return std::erf(x);

@@ -47,6 +47,7 @@ constexpr Uniform kUniform[] = {
     {Op::Ceil, 1, Kinds::Float, false},
     {Op::Round, 1, Kinds::Float, false},
     {Op::Exp, 1, Kinds::Float, false},
+    {Op::ExpNonPositive, 1, Kinds::Float, false},
     {Op::Log, 1, Kinds::Float, false},
     {Op::Tanh, 1, Kinds::Float, false},
     {Op::Erf, 1, Kinds::Float, false},

@@ -15,9 +15,11 @@ struct Formula {
   bool double_precision;  ///< exists for F64 too
 };
 constexpr Formula kFormulas[] = {
-    {Op::Exp, exp_formula, true},         {Op::Log, log_formula, true},     {Op::Tanh, tanh_formula, true},
-    {Op::Sigmoid, sigmoid_formula, true}, {Op::Erf, erf_formula, false},    {Op::Sin, sin_formula, false},
-    {Op::Cos, cos_formula, false},        {Op::Rsqrt, rsqrt_formula, true}, {Op::Sign, sign_formula, true},
+    {Op::Exp, exp_formula, true},         {Op::ExpNonPositive, exp_non_positive_formula, true},
+    {Op::Log, log_formula, true},         {Op::Tanh, tanh_formula, true},
+    {Op::Sigmoid, sigmoid_formula, true}, {Op::Erf, erf_formula, false},
+    {Op::Sin, sin_formula, false},        {Op::Cos, cos_formula, false},
+    {Op::Rsqrt, rsqrt_formula, true},     {Op::Sign, sign_formula, true},
 };
 
 class Expander {

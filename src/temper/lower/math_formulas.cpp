@@ -138,11 +138,16 @@ Value sine(KernelBuilder& b, Value x, double first_quadrant) {
 
 }  // namespace
 
+Value exp_non_positive_formula(KernelBuilder& b, Value x) {
+  Calculator c(b, x);
+  // Below, the result is 0; minus infinity itself would give NaN in the reduction.
+  return exp_between(b, c.at_least(x, c.single() ? -104 : -746));
+}
+
 Value exp_formula(KernelBuilder& b, Value x) {
   Calculator c(b, x);
-  // Beyond these the result is 0 or infinity; the infinities themselves would give NaN in the reduction.
-  const double low = c.single() ? -104 : -746, high = c.single() ? 89 : 710;
-  return exp_between(b, c.at_most(c.at_least(x, low), high));
+  // Beyond, the result is infinity.
+  return exp_non_positive_formula(b, c.at_most(x, c.single() ? 89 : 710));
 }
 
 Value log_formula(KernelBuilder& b, Value x) {
@@ -182,7 +187,7 @@ Value tanh_formula(KernelBuilder& b, Value x) {
 Value sigmoid_formula(KernelBuilder& b, Value x) {
   Calculator c(b, x);
   const Value one = c.number(1);
-  const Value e = exp_between(b, c.at_least(b.unary(Op::Neg, b.unary(Op::Abs, x)), c.single() ? -104 : -746));
+  const Value e = exp_non_positive_formula(b, b.unary(Op::Neg, b.unary(Op::Abs, x)));
   return b.binary(Op::Div, b.select(c.is(Op::Lt, x, 0), e, one), b.add(e, one));
 }
 

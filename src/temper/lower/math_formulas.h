@@ -11,6 +11,8 @@ namespace temper::lower {
 /// Exp, F32: 1.0 ulp. n = round(x / ln 2); r = x - n ln 2 in two parts; e^r by degree 6; 2^n by Ldexp. Overflow gives
 /// infinity, underflow subnormals and zero. F64: 1.5 ulp, degree 11.
 Value exp_formula(KernelBuilder& b, Value x);
+/// The same for x up to 0, or NaN: it cannot overflow, so that end is not watched.
+Value exp_non_positive_formula(KernelBuilder& b, Value x);
 /// Log, F32: 1.0 ulp. x = 2^n m with m in [sqrt 1/2, sqrt 2); log m = f - f^2/2 + f^3 P(f), f = m - 1. Subnormals
 /// included. F64: 1.5 ulp, by the series of atanh.
 Value log_formula(KernelBuilder& b, Value x);
