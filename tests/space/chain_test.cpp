@@ -2,64 +2,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "temper/nest/build.h"
-#include "temper/nest/interpreter.h"
+#include "space/against_oracle.h"
 #include "temper/ops/spec.h"
 #include "temper/search/enumeration.h"
 #include "temper/space/structure.h"
-#include "temper/space/template.h"
-#include "temper/support/random.h"
 
 namespace temper::space {
 namespace {
 
-target::Target vectors_of(int bytes, int registers) {
-  target::Target target;
-  target.vector_bytes = bytes;
-  target.vector_registers = registers;
-  target.l2_bytes = 1 << 20;
-  return target;
-}
+using testing::expect_equal_to_oracle;
+using testing::vectors_of;
 
 int chain_design(const ScheduleSpace& space) {
   for (std::size_t i = 0; i < space.designs().size(); ++i) {
     if (space.designs()[i].name == "chain") return static_cast<int>(i);
   }
   return -1;
-}
-
-/// Random bytes behind every placeholder.
-class RandomInputs {
- public:
-  RandomInputs(const ir::Compute& compute, RandomStream& random) {
-    for (const ir::StagePtr& stage : compute.stages) {
-      if (stage->kind != ir::StageKind::Placeholder) continue;
-      std::int64_t count = 1;
-      for (const std::int64_t size : stage->shape()) count *= size;
-      std::vector<float>& values = values_[stage->name];
-      for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(random.uniform_real(-1, 1)));
-      inputs[stage->name] = std::as_bytes(std::span(values));
-    }
-  }
-  ir::Inputs inputs;
-
- private:
-  std::map<std::string, std::vector<float>> values_;
-};
-
-void expect_equal_to_oracle(const ScheduleSpace& space, const search::Candidate& candidate, RandomStream& random,
-                            const std::string& what) {
-  const schedule::Schedule schedule = space.materialise(candidate);
-  const nest::Program program = nest::build(schedule);
-  nest::verify(program, schedule);
-  const RandomInputs random_inputs(space.compute(), random);
-  const auto got = nest::interpret(program, random_inputs.inputs).outputs.at(0).at(0);
-  ir::Oracle oracle(space.compute(), random_inputs.inputs);
-  const std::vector<double> expected = oracle.all(*space.compute().outputs[0]);
-  ASSERT_EQ(got.size(), expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-9) << what << " at " << i;
 }
 
 const char* const kShapes[] = {
@@ -102,6 +60,28 @@ TEST(ChainTemplate, ValidCandidatesComputeAttention) {
   }
 }
 
+// Where the maximum follows each tile of scores, they are computed inside of its loop over the keys.
+TEST(ChainTemplate, JoinedScoresComputeAttention) {
+  RandomStream random(3);
+  for (const char* shape : kShapes) {
+    const std::string spec = "attention(" + std::string(shape) + ")";
+    const ScheduleSpace space(ops::parse_spec(spec).compute, vectors_of(32, 16));
+    const search::SpaceIndex index(space);
+    const int design = chain_design(space);
+    ASSERT_GE(design, 0) << spec;
+    const int join = search::knob_index(space.designs()[static_cast<std::size_t>(design)], "join");
+    ASSERT_GE(join, 0);
+    for (int i = 0; i < 6;) {
+      const search::Candidate candidate = index.sample_by_design(random);
+      if (candidate.design != design || search::values(space, candidate)[static_cast<std::size_t>(join)] == 0) continue;
+      const schedule::Schedule schedule = space.materialise(candidate);
+      EXPECT_EQ(schedule[schedule.stage("out_scores")].compute.loop.stage, schedule.stage("out_weights_max_local"));
+      expect_equal_to_oracle(space, candidate, random, spec + " candidate " + std::to_string(i));
+      ++i;
+    }
+  }
+}
+
 TEST(ChainTemplate, TheStructureNamesTheStages) {
   const auto chain = product_chain(ops::parse_spec("attention(heads=2,queries=3,keys=4,depth=5,layout=blhd)").compute);
   ASSERT_TRUE(chain);
@@ -109,9 +89,11 @@ TEST(ChainTemplate, TheStructureNamesTheStages) {
   EXPECT_EQ(chain->scores->name, "out_scores");
   EXPECT_EQ(chain->weights->name, "out_weights_exp");
   EXPECT_EQ(chain->second->name, "out_values");
-  EXPECT_EQ(chain->queries->name, "Q");
+  EXPECT_EQ(chain->queries->name, "out_queries");
+  EXPECT_EQ(chain->scaled, "out_queries");
   EXPECT_EQ(chain->keys->name, "K");
   EXPECT_EQ(chain->values->name, "V");
+  EXPECT_EQ(chain->scorer, "out_weights_max");
   EXPECT_EQ(chain->sharer, "out_weights_sum");
   EXPECT_EQ(chain->output_axes, (std::vector<int>{0, 2, 1, 3}));
   EXPECT_THAT(chain->rows, ::testing::ElementsAre("out_weights_max", "out_weights_sum", "out_weights_scale"));
@@ -120,6 +102,38 @@ TEST(ChainTemplate, TheStructureNamesTheStages) {
 TEST(ChainTemplate, OtherDefinitionsAreNotTaken) {
   EXPECT_FALSE(product_chain(ops::parse_spec("matmul(m=8,n=8,k=8)").compute));
   EXPECT_FALSE(product_chain(ops::parse_spec("softmax(rows=8,cols=8)").compute));
+  // Scaled are the queries alone, and once.
+  const auto chain_of = [](bool scale_keys, bool scale_twice) {
+    const ir::Tensor q = ir::placeholder("q", {4, 5}), k = ir::placeholder("k", {6, 5}),
+                     v = ir::placeholder("v", {6, 3});
+    const auto scaled = [](const ir::Tensor& in, const std::string& name) {
+      return ir::define(name, {in.shape()[0], 5}, [&](ir::Axis i, ir::Axis d) { return ir::Definition(in(i, d) * 2); });
+    };
+    const ir::Tensor once = scaled(q, "once"), queries = scale_twice ? scaled(once, "twice") : once,
+                     keys = scale_keys ? scaled(k, "keys") : k;
+    const ir::Tensor first = ir::define("first", {4, 6}, [&](ir::Axis i, ir::Axis j) {
+      const ir::Axis d = ir::reduce("d", 5);
+      return ir::sum(queries(i, d) * keys(j, d), {d});
+    });
+    const ir::Tensor scores =
+        ir::define("scores", {4, 6}, [&](ir::Axis i, ir::Axis j) { return ir::Definition(first(i, j)); });
+    const ir::Tensor total = ir::define("total", {4}, [&](ir::Axis i) {
+      const ir::Axis j = ir::reduce("j", 6);
+      return ir::sum(scores(i, j), {j});
+    });
+    const ir::Tensor weights =
+        ir::define("weights", {4, 6}, [&](ir::Axis i, ir::Axis j) { return ir::Definition(scores(i, j) / total(i)); });
+    const ir::Tensor second = ir::define("second", {4, 3}, [&](ir::Axis i, ir::Axis d) {
+      const ir::Axis j = ir::reduce("j", 6);
+      return ir::sum(weights(i, j) * v(j, d), {j});
+    });
+    const ir::Tensor out =
+        ir::define("out", {4, 3}, [&](ir::Axis i, ir::Axis d) { return ir::Definition(second(i, d)); });
+    return product_chain(ir::make_compute({out}));
+  };
+  EXPECT_TRUE(chain_of(false, false));
+  EXPECT_FALSE(chain_of(true, false));
+  EXPECT_FALSE(chain_of(false, true));
   // Two products without anything between them.
   const ir::Tensor a = ir::placeholder("a", {4, 5}), b = ir::placeholder("b", {5, 6}), c = ir::placeholder("c", {6, 7});
   const ir::Tensor first = ir::define("first", {4, 6}, [&](ir::Axis i, ir::Axis j) {

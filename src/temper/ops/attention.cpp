@@ -125,19 +125,21 @@ Tensor attention(const AttentionShape& s, const Tensor& q, const Tensor& k, cons
     return s.heads == s.key_heads ? Expr(h) : ir::floor_div(h, Expr(s.heads / s.key_heads));
   };
   const std::vector<std::string> row_names{"b", "h", "i", "j"};
+  const Tensor queries = ir::compute(name + "_queries", extents(s.query_shape()), [&](std::span<const Axis> axes) {
+    return ir::Definition(q.at(as_exprs(axes)) * ir::literal(s.scale, s.dtype));
+  });
   const Tensor product = ir::define(
       name + "_product", extents(scores_shape),
       [&](Axis b, Axis h, Axis i, Axis j) {
         const Axis d = ir::reduce("d", s.depth);
-        return ir::sum(read(q, b, h, i, d) * read(k, b, key_head(h), j, d), {d});
+        return ir::sum(read(queries, b, h, i, d) * read(k, b, key_head(h), j, d), {d});
       },
       row_names);
   const Tensor scores = ir::compute(
       name + "_scores", extents(scores_shape),
       [&](std::span<const Axis> axes) {
         const std::vector<Expr> at = as_exprs(axes);
-        const Expr scaled = product.at(at) * ir::literal(s.scale, s.dtype);
-        return ir::Definition(s.mask.empty() ? scaled : scaled + broadcast_read(mask, at));
+        return ir::Definition(s.mask.empty() ? product.at(at) : product.at(at) + broadcast_read(mask, at));
       },
       row_names);
   const SoftmaxParts weights = softmax_parts(scores, {3}, name + "_weights");

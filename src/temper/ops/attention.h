@@ -25,9 +25,10 @@ struct AttentionShape {
   std::vector<std::int64_t> output_shape() const;
 };
 
-/// softmax(scale · Q·Kᵀ + mask)·V of each head; the division by a row's sum comes after the product with V. Stages:
-/// name_product, name_scores, the parts of softmax as name_weights_*, name_values, name. `mask` is read where the shape
-/// has one. Throws Error{InvalidArgument} when the heads do not divide or the mask does not fit.
+/// softmax((scale · Q)·Kᵀ + mask)·V of each head; the division by a row's sum comes after the product with V. Stages:
+/// name_queries (scaled: as many products as Q has elements, not as the scores have), name_product, name_scores, the
+/// parts of softmax as name_weights_*, name_values, name. `mask` is read where the shape has one. Throws
+/// Error{InvalidArgument} when the heads do not divide or the mask does not fit.
 ir::Tensor attention(const AttentionShape& shape, const ir::Tensor& q, const ir::Tensor& k, const ir::Tensor& v,
                      const ir::Tensor& mask, const std::string& name);
 

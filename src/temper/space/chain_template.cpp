@@ -18,6 +18,8 @@ struct Tile {
   std::int64_t vectors = 1, rows = 1, unroll = 1, order = 0;
 };
 
+constexpr std::int64_t kMostLanes = 64;  ///< of a vector of the loop program
+
 /// The largest tile that the registers hold with as many rows as `vectors` leave room for.
 std::int64_t rows_beside(std::int64_t vectors, std::int64_t registers) {
   return std::max<std::int64_t>((registers - vectors - 1) / vectors, 1);
@@ -27,7 +29,8 @@ class ChainSchedule {
  public:
   ChainSchedule(Schedule& s, const ProductChain& chain) : s_(s), chain_(chain), rank_(chain.first->axes.size()) {}
 
-  std::int64_t vector = 1, block = 1, row_vectors = 1, pack_values = 0;
+  std::int64_t vector = 1, block = 1, row_vectors = 1, row_lanes = 1, pack_values = 0;
+  bool join = false;  ///< the scores are computed where their first reduction reads them
   Tail tail = Tail::Balance;
   Tile score, value;
 
@@ -121,45 +124,55 @@ class ChainSchedule {
       const bool reduces = s_[s_.stage(stage)].definition->is_reduction();
       const std::string local = reduces ? s_.cache_write(stage) : std::string();
       s_.compute_at(stage, block_);
+      const bool joined = join && stage == chain_.scorer;
+      const std::int64_t lanes = joined ? vector : row_lanes;
+      const std::int64_t vectors = joined ? score.vectors : row_vectors * vector / row_lanes;
       const std::vector<Loop> loops = s_.loops(stage);
-      const std::vector<Loop> parts = s_.split(loops.back(), {row_vectors, vector}, Tail::Mask);
+      const std::vector<Loop> parts = s_.split(loops.back(), {vectors, lanes}, Tail::Mask);
       s_.vectorize(parts[2]);
       s_.unroll(parts[1]);
       if (!reduces) continue;
       s_.compute_at(local, parts[0]);
       s_.set_scope(local, Scope::Register);
-      const Loop columns = lanes_of_queries(local, true);
+      const Loop columns = lanes_of_queries(local, true, lanes, joined ? score.rows : 1);
+      if (joined) scores_at_ = columns;
       if (stage != chain_.sharer) continue;
       s_.compute_at(chain_.weights->name, columns);
       s_.store_at(chain_.weights->name, block_);
-      lanes_of_queries(chain_.weights->name, false);
+      lanes_of_queries(chain_.weights->name, false, row_lanes, 1);
     }
     const std::string weights = chain_.weights->name;
     if (chain_.sharer.empty()) {
       s_.compute_at(weights, block_);
-      lanes_of_queries(weights, false);
+      lanes_of_queries(weights, false, row_lanes, 1);
     }
     store_turned(weights);
   }
 
-  /// Columns outside, queries in vectors; returns the loop of the columns.
-  Loop lanes_of_queries(const std::string& stage, bool reduces) {
+  /// Columns outside, `together` of them at once, queries in vectors; returns the loop of the columns.
+  Loop lanes_of_queries(const std::string& stage, bool reduces, std::int64_t lanes, std::int64_t together) {
     const std::vector<Loop> loops = s_.loops(stage);
     std::vector<Loop> order{loops.back()};
+    if (together > 1) {
+      order = s_.split(loops.back(), {together}, tail);
+      s_.unroll(order[1]);
+    }
+    const Loop columns = order[0];
     const std::size_t rows = loops.size() - 2;
     for (std::size_t a = 0; a < rows; ++a) order.push_back(loops[a]);
-    const std::vector<Loop> parts = s_.split(loops[rows], {vector}, Tail::Mask);
+    const std::vector<Loop> parts = s_.split(loops[rows], {lanes}, Tail::Mask);
     order.insert(order.end(), parts.begin(), parts.end());
     s_.reorder(order);
     s_.vectorize(parts[1]);
     if (reduces || stage == chain_.weights->name) s_.unroll(parts[0]);
     for (std::size_t a = 0; a < rows; ++a) s_.unroll(loops[a]);
-    return loops.back();
+    return columns;
   }
 
   void schedule_scores() {
     const std::string scores = chain_.scores->name;
-    s_.compute_at(scores, block_);
+    s_.compute_at(scores, join ? scores_at_ : block_);
+    if (join) s_.store_at(scores, block_);
     const std::vector<Loop> loops = s_.loops(scores);
     const TileLoops tile = cut(loops[column_axis()], loops[row_axis()], score);
     const std::vector<Loop> outer(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(row_axis()));
@@ -173,6 +186,7 @@ class ChainSchedule {
     const std::string turned = s_.cache_read(chain_.queries->name, chain_.first->name);
     const std::string local = s_.cache_write(turned);
     s_.compute_at(turned, block_);
+    if (!chain_.scaled.empty()) s_.compute_inline(chain_.scaled);
     const std::size_t rank = chain_.queries->axes.size(), query = query_index();
     std::vector<schedule::LayoutDim> layout;
     for (std::size_t a = 0; a < rank; ++a) {
@@ -223,7 +237,7 @@ class ChainSchedule {
   Schedule& s_;
   const ProductChain& chain_;
   std::size_t rank_;
-  Loop block_, value_tile_;
+  Loop block_, value_tile_, scores_at_;
 };
 
 }  // namespace
@@ -252,16 +266,29 @@ void apply_chain(Schedule& s, Knobs& knobs, const target::Target& target, const 
   chosen.value.unroll = knobs.choice("value_unroll", up_to(keys, {1, 2, 4, 8}), 2);
   chosen.value.order = knobs.choice("value_order", {0, 1}, 0);
   chosen.row_vectors = knobs.choice("row_vectors", {1, 2, 4, 8}, 4);
+  // Wide vectors are several registers, whose instructions alternate: a chain of dependent ones hides behind the
+  // others.
+  const bool wide = knobs.choice("row_wide", {0, 1}, 1) == 1;
+  chosen.row_lanes = chosen.vector * (wide ? std::min(chosen.row_vectors, kMostLanes / chosen.vector) : 1);
   chosen.pack_values = knobs.choice("pack_values", {0, 1}, 0);
+  chosen.join =
+      knobs.choice("join", chain.scorer.empty() ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{0, 1}, 0) ==
+      1;
   chosen.tail = knobs.choice("tail", {0, 1}, 1) == 1 ? Tail::Balance : Tail::Peel;
 
   const auto in_registers = [registers](auto k) { return k[0] * k[1] + k[0] + 1 <= registers; };
   knobs.require("register file of the scores", {"score_vectors", "score_rows"}, in_registers);
   knobs.require("register file of the values", {"value_vectors", "value_rows"}, in_registers);
+  if (!chain.scorer.empty()) {
+    // Running results of the reduction stay in registers beside the tile, whose vectors are then the outer loop.
+    knobs.require("register file of joined scores", {"join", "score_vectors", "score_rows", "score_order"},
+                  [registers](auto k) { return k[0] == 0 || (k[3] == 1 && k[1] * k[2] + 2 * k[1] + 1 <= registers); });
+  }
   knobs.require("score vectors divide the block", {"vector", "block", "score_vectors"},
                 [](auto k) { return k[1] % (k[0] * k[2]) == 0; });
   knobs.require("row vectors divide the block", {"vector", "block", "row_vectors"},
                 [](auto k) { return k[1] % (k[0] * k[2]) == 0; });
+  knobs.require("wide vectors are several", {"row_wide", "row_vectors"}, [](auto k) { return k[0] == 0 || k[1] > 1; });
   knobs.require("vectors cover the depth", {"vector", "value_vectors"},
                 [width](auto k) { return (k[1] - 1) * k[0] < width; });
   knobs.require("value rows fit the block", {"block", "value_rows"}, [](auto k) { return k[1] <= k[0]; });

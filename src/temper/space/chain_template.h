@@ -6,7 +6,8 @@
 //     row by row: maximum, exponentials with their sum    are reduced without ever crossing lanes
 //     values, tile by tile in registers, into the output  vectors along the depth: weights are broadcast
 //
-// The scores of a block stay in the first two cache levels.
+// The scores of a block stay in the first two cache levels. The maximum may follow each tile of scores, while that is
+// in the first one.
 #pragma once
 
 #include "temper/space/structure.h"

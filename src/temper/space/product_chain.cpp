@@ -55,7 +55,7 @@ class ChainReader {
   }
 
   bool take(const ir::StagePtr& stage) {
-    if (!chain_.first) return take_first(stage);
+    if (!chain_.first) return stage->is_reduction() ? take_first(stage) : take_scaled(stage);
     if (stage == chain_.output) return take_output(stage);
     if (chain_.weights && is_product(*stage)) return take_second(stage);
     const bool over_rows = stage->axes.size() + 1 == rank();
@@ -63,18 +63,31 @@ class ChainReader {
     return take_elementwise(stage);
   }
 
+  /// A stage over one placeholder, element for element; `take_first` sees that it is the queries.
+  bool take_scaled(const ir::StagePtr& stage) {
+    if (!chain_.scaled.empty()) return false;
+    chain_.scaled = stage->name;
+    const std::vector<ir::Expr> loads = loads_of(*stage);
+    return std::all_of(loads.begin(), loads.end(), [&](const ir::Expr& load) {
+      return load->stage->kind == ir::StageKind::Placeholder && load->args.size() == stage->axes.size() &&
+             reads_at(load, stage->axes);
+    });
+  }
+
   bool take_first(const ir::StagePtr& stage) {
     if (!is_product(*stage) || stage->axes.size() < 2) return false;
     const ir::Axis &i = stage->axes[stage->axes.size() - 2], &j = stage->axes.back(), &d = stage->reduce_axes[0];
     for (const ir::Expr& load : stage->body[0]->args) {
-      if (load->stage->kind != ir::StageKind::Placeholder || !mentions(load, d)) return false;
+      if (!mentions(load, d)) return false;
+      if (load->stage->kind != ir::StageKind::Placeholder && !mentions(load, i)) return false;
       if (mentions(load, i) && !mentions(load, j)) chain_.queries = load->stage;
       if (mentions(load, j) && !mentions(load, i)) chain_.keys = load->stage;
       // The queries are turned with vectors along d.
       if (mentions(load, i) && !is_axis(load->args.back(), d)) return false;
     }
     chain_.first = stage;
-    return chain_.queries && chain_.keys && chain_.queries != chain_.keys;
+    return chain_.queries && chain_.keys && chain_.queries != chain_.keys &&
+           (chain_.scaled.empty() || chain_.queries->name == chain_.scaled);
   }
 
   /// `scores` comes first, `weights` is the last one.
@@ -108,6 +121,7 @@ class ChainReader {
       if (!stage->is_reduction()) return false;
       axes.push_back(stage->reduce_axes[0]);
       if (!reads_at(load, axes)) return false;
+      if (load->stage == chain_.scores && chain_.rows.empty()) chain_.scorer = stage->name;
       if (load->stage == chain_.weights && chain_.sharer.empty()) chain_.sharer = stage->name;
     }
     chain_.rows.push_back(stage->name);

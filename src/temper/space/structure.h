@@ -73,8 +73,10 @@ std::optional<RowReductions> row_reductions(const ir::Compute& compute);
 /// All but the operands have the same leading axes, i being the last of them.
 struct ProductChain {
   ir::StagePtr first, scores, weights, second, output;
-  ir::StagePtr queries, keys, values;  ///< placeholders; `queries` is the one that depends on i
+  ir::StagePtr queries, keys, values;  ///< `queries` is the one that depends on i; placeholders, but see `scaled`
+  std::string scaled;                  ///< `queries`, where they are an elementwise stage; else empty
   std::vector<std::string> rows;       ///< in topological order
+  std::string scorer;                  ///< the first of `rows`, where it reads `scores`; else empty
   std::string sharer;                  ///< the first of `rows` that reads `weights`; empty: none does
   std::vector<int> output_axes;        ///< per axis of `second`: the axis of the output that it is
 };
