@@ -38,10 +38,24 @@ void copy_in_order(Schedule& s, const std::string& cache, const std::vector<sche
   s.parallel(order.front());
 }
 
+/// Copies a panel in storage order, in vectors along the block axis.
+void copy_in_vectors(Schedule& s, const std::string& cache, const std::vector<schedule::LayoutDim>& layout,
+                     std::int64_t lanes) {
+  const std::vector<Loop> loops = s.loops(cache);
+  std::vector<Loop> order;
+  for (const schedule::LayoutDim& dim : layout) order.push_back(loops[static_cast<std::size_t>(dim.axis)]);
+  const std::vector<Loop> parts = s.split(order.back(), {lanes}, Tail::Mask);
+  order.back() = parts[0];
+  order.push_back(parts[1]);
+  s.reorder(order);
+  s.unroll(parts[0]);
+  s.vectorize(parts[1]);
+}
+
 /// Copies squares of `lanes` x `lanes` elements: read along the source's last index, turned, written along the block
 /// axis.
-void copy_turned(Schedule& s, const std::string& square, const std::string& cache, int block_index,
-                 std::int64_t lanes) {
+void copy_turned(Schedule& s, const std::string& square, const std::string& cache, int block_index, std::int64_t lanes,
+                 bool is_parallel) {
   const std::vector<Loop> loops = s.loops(cache);
   const std::vector<Loop> along = s.split(loops.back(), {lanes}, Tail::Peel);
   const std::vector<Loop> across = s.split(loops[static_cast<std::size_t>(block_index)], {lanes}, Tail::Mask);
@@ -53,7 +67,7 @@ void copy_turned(Schedule& s, const std::string& square, const std::string& cach
   s.reorder(order);
   s.unroll(along[1]);
   s.vectorize(across[1]);
-  s.parallel(order.front());
+  if (is_parallel) s.parallel(order.front());
   s.compute_at(square, across[0]);
   s.set_scope(square, Scope::Register);
   const std::vector<Loop> places = s.loops(square);
@@ -65,13 +79,14 @@ void copy_turned(Schedule& s, const std::string& square, const std::string& cach
 
 }  // namespace
 
-void pack(Schedule& s, const target::Target& target, const Operand& operand, const std::string& local,
-          const Packing& packing) {
+std::string pack(Schedule& s, const target::Target& target, const Operand& operand, const std::string& local,
+                 const Packing& packing) {
   const int block_index = index_of(operand, packing.block_axis);
   const std::int64_t width = operand.stage->constant ? packing.width : 1, lanes = target.vector_bytes / 4;
   const std::vector<std::int64_t> shape = operand.stage->shape();
+  const std::int64_t blocks_extent = shape[static_cast<std::size_t>(block_index)];
   const bool turned = !operand.stage->constant && block_index + 1 < std::ssize(shape) && shape.back() >= lanes &&
-                      shape[static_cast<std::size_t>(block_index)] >= lanes;
+                      blocks_extent >= lanes && (!packing.panel || packing.width >= lanes);
   std::string source = operand.stage->name;
   if (turned) source = s.cache_read(source, local);
   const std::string cache = s.cache_read(source, local);
@@ -92,10 +107,13 @@ void pack(Schedule& s, const target::Target& target, const Operand& operand, con
   if (operand.stage->constant) s.prepared(cache);
 
   if (turned) {
-    copy_turned(s, source, cache, block_index, lanes);
+    copy_turned(s, source, cache, block_index, lanes, !packing.panel);
+  } else if (packing.panel) {
+    copy_in_vectors(s, cache, layout, std::min(lanes, packing.width));
   } else {
     copy_in_order(s, cache, layout, block_index, width);
   }
+  return cache;
 }
 
 }  // namespace temper::space

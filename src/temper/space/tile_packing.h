@@ -12,14 +12,16 @@ namespace temper::space {
 
 struct Packing {
   int block_axis = -1;                    ///< axis of the reduction that lies innermost
-  std::int64_t width = 1;                 ///< of its blocks, where the operand is constant
+  std::int64_t width = 1;                 ///< of its blocks, where the operand is constant, and of panels
   std::vector<std::size_t> reduce_order;  ///< reduce axes, outermost first
+  bool panel = false;  ///< only what one iteration of the outer loops reads, inside of them; the operand is no constant
 };
 
 /// Copies `operand` before `local` reads it: blocks of the tile's width outermost, then the reduce axes in loop order,
-/// the block axis innermost. A constant operand is copied once, ahead of the first run; another one as a whole, in
-/// tiles of vectors that are transposed in registers, and without blocks.
-void pack(schedule::Schedule& s, const target::Target& target, const Operand& operand, const std::string& local,
-          const Packing& packing);
+/// the block axis innermost. A constant operand is copied once, ahead of the first run; another one as a whole or as
+/// panels, in tiles of vectors that are transposed in registers, and without blocks. Returns the copy's name: whoever
+/// asks for panels computes it where they are needed.
+std::string pack(schedule::Schedule& s, const target::Target& target, const Operand& operand, const std::string& local,
+                 const Packing& packing);
 
 }  // namespace temper::space

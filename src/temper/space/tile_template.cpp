@@ -176,6 +176,10 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   for (std::size_t i = 0; i + 1 < windows.size(); ++i) outer_window *= extent(static_cast<int>(windows[i]));
   const bool kw_conditioned = has_kw && r.conditioned[windows.back()];
   const std::int64_t inner = channels.empty() ? 1 : extent(static_cast<int>(channels.back()));
+  std::vector<int> other_axes;  // of the output, not of the tile
+  for (int axis = 0; axis <= last; ++axis) {
+    if (axis != plan.vector_axis && axis != plan.row_axis && axis != plan.second_axis) other_axes.push_back(axis);
+  }
 
   const std::int64_t v = knobs.choice("vector", widths(target, extent(plan.vector_axis)), native);
   const std::int64_t nv = knobs.choice("vectors", range_up_to((extent(plan.vector_axis) + 3) / 4, 8), 2);
@@ -217,15 +221,24 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     }
   }
   const std::int64_t block = knobs.choice("block", blocks, 0);
+  // 1: the whole operand ahead of the loops; 2: what rows share, inside of the loops that are outside of the rows.
+  constexpr std::int64_t kWhole = 1, kPanels = 2;
   std::vector<std::int64_t> packs{0};
+  std::int64_t pack_default = 0;
   if (plan.packed >= 0) {
     const Operand& operand = r.operands[static_cast<std::size_t>(plan.packed)];
-    const bool contiguous = operand.unit_stride_axis == plan.block_axis || plan.block_axis != plan.vector_axis;
-    packs = !contiguous               ? std::vector<std::int64_t>{1}
-            : operand.stage->constant ? std::vector<std::int64_t>{0, 1}
-                                      : std::vector<std::int64_t>{0};
+    const bool along_vectors = plan.block_axis == plan.vector_axis;
+    const bool contiguous = operand.unit_stride_axis == plan.block_axis || !along_vectors;
+    packs.clear();
+    if (contiguous) packs.push_back(0);
+    if (!contiguous || operand.stage->constant) packs.push_back(kWhole);
+    pack_default = packs.back();
+    if (!operand.stage->constant && along_vectors) packs.push_back(kPanels);
+    // Panels of several matrices keep threads busy, whatever the size of one.
+    const bool several = std::any_of(other_axes.begin(), other_axes.end(), [&](int axis) { return extent(axis) > 1; });
+    if (!contiguous && packs.back() == kPanels && several) pack_default = kPanels;
   }
-  const std::int64_t pack_knob = knobs.choice("pack", packs, packs.back());
+  const std::int64_t pack_knob = knobs.choice("pack", packs, pack_default);
   const std::int64_t hold =
       knobs.choice("hold", plan.held >= 0 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0}, 0);
 
@@ -256,6 +269,11 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     // With two rows of pixels at once the kernel's rows differ per pixel, so they cannot be loop bounds.
     knobs.require("border rows", {"second", "kh"},
                   [outer_window](auto k) { return k[0] == 1 || k[1] == 1 || outer_window == 1; });
+  }
+  const auto vectors_outermost = [](std::int64_t of_order) { return of_order == 0 || of_order == 4; };
+  if (packs.back() == kPanels && other_axes.empty()) {
+    knobs.require("a loop outside of the rows that share a panel", {"pack", "order"},
+                  [=](auto k) { return k[0] != kPanels || vectors_outermost(k[1]); });
   }
   if (blocks.size() > 1) {
     knobs.require("rows in a block", {"rows", "block"}, [](auto k) { return k[1] == 0 || k[0] <= k[1]; });
@@ -288,15 +306,18 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   const std::string local = r.reduction == r.output ? s.cache_write(out) : r.reduction->name;
   const bool turned = plan.vector_axis != last && nv * v > 1;
 
-  const bool padded = plan.packed >= 0 && pack_knob == 1 && plan.block_axis == plan.vector_axis &&
+  const bool padded = plan.packed >= 0 && pack_knob == kWhole && plan.block_axis == plan.vector_axis &&
                       r.operands[static_cast<std::size_t>(plan.packed)].stage->constant;
-  if (plan.packed >= 0 && pack_knob == 1) {
-    Packing packing{plan.block_axis, plan.block_axis == plan.vector_axis ? nv * v : rows, {}};
+  std::string panel;
+  if (plan.packed >= 0 && pack_knob != 0) {
+    Packing packing{plan.block_axis, plan.block_axis == plan.vector_axis ? nv * v : rows, {}, pack_knob == kPanels};
+    if (packing.panel && !vectors_outermost(order)) packing.width = extent(plan.vector_axis);
     for (std::size_t w = 0; w + 1 < windows.size(); ++w) packing.reduce_order.push_back(windows[w]);
     if (kw_mode == 2 && has_kw) packing.reduce_order.push_back(windows.back());
     packing.reduce_order.insert(packing.reduce_order.end(), channels.begin(), channels.end());
     if (kw_mode != 2 && has_kw) packing.reduce_order.push_back(windows.back());
-    pack(s, target, r.operands[static_cast<std::size_t>(plan.packed)], local, packing);
+    const std::string copy = pack(s, target, r.operands[static_cast<std::size_t>(plan.packed)], local, packing);
+    if (packing.panel) panel = copy;
   }
 
   // The output: outer loops in parallel, then the tile.
@@ -332,10 +353,7 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     vector_parts = s.split(vector_loop, {nv, v}, Tail::Mask);
   }
   std::vector<Loop> others;
-  for (std::size_t a = 0; a < rank; ++a) {
-    const int axis = static_cast<int>(a);
-    if (axis != plan.vector_axis && axis != plan.row_axis && axis != plan.second_axis) others.push_back(axes[a]);
-  }
+  for (const int axis : other_axes) others.push_back(axes[static_cast<std::size_t>(axis)]);
   std::vector<Loop> outer = others, serial;
   const auto append = [](std::vector<Loop>& to, const std::vector<Loop>& from) {
     to.insert(to.end(), from.begin(), from.end());
@@ -372,6 +390,12 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
       append(outer, second_outer);
       break;
   }
+  if (!panel.empty()) {
+    // What shares a panel follows it.
+    const auto rows_begin = outer.begin() + std::ssize(others) + (vectors_outermost(order) ? 1 : 0);
+    serial.insert(serial.begin(), rows_begin, outer.end());
+    outer.erase(rows_begin, outer.end());
+  }
   std::vector<Loop> all = outer;
   append(all, serial);
   append(all, second_tile);
@@ -400,6 +424,7 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   s.parallel(tile_loop);
   s.compute_at(local, serial.empty() ? tile_loop : serial.back());
   s.set_scope(local, Scope::Register);
+  if (!panel.empty()) s.compute_at(panel, tile_loop);
 
   if (hold == 1) {
     const std::string held = s.cache_read(r.operands[static_cast<std::size_t>(plan.held)].stage->name, local);
