@@ -13,7 +13,7 @@ namespace {
 using testing::random_inputs;
 using testing::random_model;
 
-const std::set<std::string> kOptional{"identities", "patterns",   "attention", "affine",
+const std::set<std::string> kOptional{"identities", "patterns",   "attention", "affine", "excite",
                                       "rank",       "transposed", "gemm",      "layout"};
 
 /// Largest difference over the largest magnitude (at least 1), over all outputs.

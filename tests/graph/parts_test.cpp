@@ -174,7 +174,7 @@ TEST(Parts, CanBeDisabled) {
 /// The generator of random graphs must go on making what this is about.
 TEST(Parts, AreCommonInRandomGraphs) {
   int computed = 0, cut = 0, inside_parts = 0, read_elsewhere = 0, copied = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     const Program program = make_program(testing::random_model(seed).import(), {});
     bool of_part = false, elsewhere = false;
     for (const Part& part : program.parts) {

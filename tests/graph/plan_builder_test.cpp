@@ -28,7 +28,7 @@ using testing::run;
 /// Optimises, plans, runs, and compares with the unoptimised graph.
 runtime::Plan check(const ModelBuilder& b) {
   const Graph plain =
-      optimise(b.import(), {}, {"identities", "patterns", "affine", "rank", "transposed", "gemm", "layout"});
+      optimise(b.import(), {}, {"identities", "patterns", "affine", "excite", "rank", "transposed", "gemm", "layout"});
   const Program program = extract_tasks(optimise(b.import(), {}));
   const runtime::Plan plan = plan_of(program);
   const NamedTensors inputs = random_inputs(plain, 11);
@@ -137,8 +137,8 @@ TEST(RealModels, ClassifierRunsAsTheDefinitionsSay) {
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "scripts/fetch_model.sh has not been run";
   // A small input of the same network: two independent routes, with and without every optional pass.
   const ShapeFixes fixes{{"x", {2, 3, 48, 40}}};
-  const Graph plain =
-      optimise(import_onnx(file), fixes, {"identities", "patterns", "affine", "rank", "transposed", "gemm", "layout"});
+  const Graph plain = optimise(import_onnx(file), fixes,
+                               {"identities", "patterns", "affine", "excite", "rank", "transposed", "gemm", "layout"});
   const Graph optimised = optimise(import_onnx(file), fixes);
   const NamedTensors inputs = random_inputs(plain, 1);
   const auto expected = run(plan_of(extract_tasks(plain, false)), inputs);

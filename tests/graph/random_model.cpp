@@ -185,14 +185,39 @@ class Generator {
         attribute("strides", List{2, 2}));
   }
 
+  /// A convolution of single pixels.
+  std::size_t pointwise(std::size_t i, std::int64_t channels) {
+    List shape = values_[i].shape;
+    const std::string weights = constant({channels, shape[1], 1, 1});
+    shape[1] = channels;
+    add("Conv", {read(i), weights}, shape);
+    return values_.size() - 1;
+  }
+
+  /// Squeeze-excite of a value or of a convolution of it, with products in its gate, the value added again, and a
+  /// smaller one upsampled and added behind it.
   void excite() {
-    const std::size_t i = pick(4);
-    const List in = values_[i].shape;
-    add("GlobalAveragePool", {read(i)}, {in[0], in[1], 1, 1});
-    const std::size_t mean = values_.size() - 1;
-    add("HardSigmoid", {read(mean)}, {in[0], in[1], 1, 1});
-    const std::size_t gate = values_.size() - 1;
-    add("Mul", {read(gate), read(i)}, in);
+    const std::size_t i = pick(4), y = choose(2) == 1 ? pointwise(i, 2 * values_[i].shape[1] + 1) : i;
+    const List shape = values_[y].shape, one{shape[0], shape[1], 1, 1};
+    const auto last = [&] { return values_.size() - 1; };
+    add("GlobalAveragePool", {read(y)}, one);
+    if (choose(2) == 1) {
+      add("Relu", {read(pointwise(last(), 2))}, {shape[0], 2, 1, 1});
+      pointwise(last(), shape[1]);
+    }
+    add("HardSigmoid", {read(last())}, one);
+    add("Mul", {read(last()), read(y)}, shape);
+    if (choose(2) == 1) add("Add", {read(y), read(last())}, shape);
+    const List factors{shape[2] % 2 == 0 ? 2 : 1, shape[3] % 2 == 0 ? 2 : 1};
+    if (factors == List{1, 1} || choose(2) != 1) return;
+    const std::size_t excited = last();
+    add("AveragePool", {read(i)}, {shape[0], values_[i].shape[1], shape[2] / factors[0], shape[3] / factors[1]},
+        attribute("kernel_shape", factors), attribute("strides", factors));
+    pointwise(last(), shape[1]);
+    const std::string scales = "c" + std::to_string(constants_++);
+    b_.floats(scales, {4}, {1, 1, static_cast<float>(factors[0]), static_cast<float>(factors[1])});
+    add("Resize", {read(last()), "", scales}, shape, attribute("mode", std::string("nearest")));
+    add("Add", {read(excited), read(last())}, shape);
   }
 
   void concat() {

@@ -91,7 +91,8 @@ ops::TensorValue as_source(const ops::TensorValue& stored, const std::vector<int
 RC_GTEST_PROP(StepOutputs, HoldWhatTheModelComputes, ()) {
   const Graph model =
       testing::random_model(*rc::gen::scale(0.5, rc::gen::arbitrary<std::vector<std::uint8_t>>())).import();
-  Graph plain = optimise(model, {}, {"identities", "patterns", "affine", "rank", "transposed", "gemm", "layout"});
+  Graph plain =
+      optimise(model, {}, {"identities", "patterns", "affine", "excite", "rank", "transposed", "gemm", "layout"});
   const NamedTensors inputs = random_inputs(plain, 1);
   Program program = extract_tasks(optimise(model, {}));
   const std::vector<StepOutput> outputs = expose_steps(program);

@@ -25,7 +25,7 @@ using List = std::vector<std::int64_t>;
 /// Extracts, and checks that steps compute what the nodes do.
 Program tasks(const ModelBuilder& b, bool fuse_nodes = true, const std::set<std::string>& disabled = {}) {
   const Graph plain =
-      optimise(b.import(), {}, {"identities", "patterns", "affine", "rank", "transposed", "gemm", "layout"});
+      optimise(b.import(), {}, {"identities", "patterns", "affine", "excite", "rank", "transposed", "gemm", "layout"});
   Program program = extract_tasks(optimise(b.import(), {}, disabled), fuse_nodes);
   const NamedTensors inputs = random_inputs(plain, 5);
   expect_close(evaluate(program, inputs), evaluate(plain, inputs));

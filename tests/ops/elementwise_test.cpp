@@ -236,7 +236,7 @@ double item_value(const EpilogueItem& item, double x, double y) {
       {"mish", "Mish"},           {"exp", "Exp"},         {"erf", "Erf"},   {"abs", "Abs"},   {"neg", "Neg"},
       {"hardswish", "HardSwish"}, {"sqrt", "Sqrt"}};
   if (const auto same = kSameAs.find(n); same != kSameAs.end()) return kUnary.at(same->second)(x);
-  if (n == "bias" || n == "add" || n == "imageadd") return x + y;
+  if (n == "bias" || n == "add" || n == "imageadd" || n == "upadd") return x + y;
   if (n == "scale" || n == "mul" || n == "imagemul") return x * y;
   if (n == "sub") return x - y;
   if (n == "rsub") return y - x;
@@ -254,9 +254,9 @@ double item_value(const EpilogueItem& item, double x, double y) {
   return 0;
 }
 
-/// A chain behind a [2,3,2,2] anchor (channel axis 1), one operand of random numbers per item that needs one.
+/// A chain behind a [2,3,2,6] anchor (channel axis 1), one operand of random numbers per item that needs one.
 void expect_epilogue(const Epilogue& epilogue, double low) {
-  const Array x = random_array({2, 3, 2, 2}, 5, low, 3);
+  const Array x = random_array({2, 3, 2, 6}, 5, low, 3);
   const ir::Tensor anchor = ir::placeholder("anchor", extents(x.shape));
   const std::vector<ir::Tensor> operands = epilogue_operands(anchor, epilogue, 1, true);
   const ir::Tensor out = append_epilogue(anchor, epilogue, operands, 1, "out");
@@ -280,6 +280,11 @@ void expect_epilogue(const Epilogue& epilogue, double low) {
         case EpilogueOperand::Channel: operand = arrays[next++].at({i[1]}); break;
         case EpilogueOperand::Image: operand = arrays[next++].at({i[0], i[1]}); break;
         case EpilogueOperand::Full: operand = arrays[next++].at(i); break;
+        case EpilogueOperand::Blocks: {
+          const auto times = [&](std::size_t a) { return static_cast<std::int64_t>(item.arguments[a]); };
+          operand = arrays[next++].at({i[0], i[1], i[2] / times(0), i[3] / times(1)});
+          break;
+        }
       }
       value = item_value(item, value, operand);
     }
@@ -294,6 +299,7 @@ TEST(Epilogue, EveryItem) {
     EpilogueItem item{std::string(kind.name), kind.defaults};
     expect_epilogue({item}, item.name == "sqrt" ? 0.1 : -3);
     for (double& argument : item.arguments) argument += 0.25;
+    if (kind.operand == EpilogueOperand::Blocks) item.arguments = {1, 3};
     expect_epilogue({item}, item.name == "sqrt" ? 0.1 : -3);
   }
 }
@@ -316,6 +322,28 @@ TEST(Epilogue, OperandNamesAndConstness) {
   EXPECT_EQ(operands[3].shape(), (Shape{2, 3}));
   EXPECT_FALSE(epilogue_operands(anchor, parse_epilogue("bias"), 1, false)[0].stage()->constant);
   EXPECT_EQ(append_epilogue(anchor, {}, {}, 1, "out").stage(), anchor.stage());
+  EXPECT_EQ(epilogue_operands(anchor, parse_epilogue("upadd:4:2"), 1, true)[0].shape(), (Shape{2, 3, 1, 2}));
+  EXPECT_EQ(epilogue_operands(anchor, parse_epilogue("upadd:1:2"), 3, true)[0].shape(), (Shape{2, 3, 2, 4}));
+  const ir::Tensor matrix = ir::placeholder("matrix", {5, 7});
+  EXPECT_EQ(epilogue_operands(matrix, parse_epilogue("imagemul"), 1, true)[0].shape(), (Shape{7}));
+}
+
+TEST(Epilogue, BlocksArePixelsAndWhole) {
+  const auto error = [](const ir::Tensor& anchor, std::string_view item) -> std::string {
+    try {
+      (void)epilogue_operands(anchor, parse_epilogue(item), 1, true);
+    } catch (const Error& caught) {
+      return caught.what();
+    }
+    return "none";
+  };
+  const ir::Tensor anchor =
+      ir::compute("anchor", {2, 3, 4, 6}, [](auto) { return ir::Definition(ir::Expr(1.0f)); }, {"n", "c", "y", "x"});
+  EXPECT_EQ(error(anchor, "upadd:4:3"), "none");
+  EXPECT_THAT(error(anchor, "upadd:3:2"), HasSubstr("axis 'y' of 4 is not made of whole blocks of 3"));
+  EXPECT_THAT(error(anchor, "upadd:2:1.5"), HasSubstr("axis 'x' of 6 is not made of whole blocks of 1.5"));
+  EXPECT_THAT(error(anchor, "upadd:0:2"), HasSubstr("axis 'y' of 4 is not made of whole blocks of 0"));
+  EXPECT_THAT(error(ir::placeholder("matrix", {4, 6}), "upadd"), HasSubstr("a result of rank 2 has no rows of pixels"));
 }
 
 TEST(Epilogue, TextRoundTrips) {

@@ -92,6 +92,19 @@ TEST(Defaults, WindowsOfEveryKind) {
   }
 }
 
+TEST(Defaults, EpiloguesWithOperandsOfEveryShape) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    for (const char* channels : {"ic=1,oc=1", "ic=3,oc=7", "ic=6,oc=6,groups=6", "ic=16,oc=33"}) {
+      for (const char* window : {"kh=1,kw=1", "kh=3,kw=3,pad=1"}) {
+        expect_default(std::string("conv2d(n=2,h=6,w=15,") + channels + "," + window + ",layout=" + layout +
+                       ",epilogue=bias+imagemul+upadd:2:3+add)");
+      }
+    }
+  }
+  expect_default("matmul(m=15,n=17,k=3,epilogue=imagemul+imageadd)");
+  expect_default("matmul(batch=2,m=15,n=17,k=3,epilogue=imagemul,const=none)");
+}
+
 TEST(Defaults, TransposedConvolutionsOfEveryKind) {
   for (const char* layout : {"nchw", "nhwc"}) {
     for (const char* window : {"kh=4,kw=4,stride=2,pad=1", "kh=2,kw=2,stride=2", "kh=3,kw=5,stride=2:3,pad=1",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "temper/graph/epilogue_items.h"
+#include "temper/graph/repetition.h"
 #include "temper/ops/registry.h"
 #include "temper/support/error.h"
 
@@ -98,6 +99,7 @@ class Fusion {
       if (take_silu(group, running)) continue;
       const int next = only_consumer(running);
       if (next < 0 || take_shuffle(group, next)) return;
+      if (take_repeated(group, anchor, next)) continue;
       const auto matched = match_item(graph_, node(next), running, anchor);
       if (!matched) return;
       group.nodes.push_back(next);
@@ -127,6 +129,24 @@ class Fusion {
     if (!graph_.value(base.inputs[1]).is_constant()) return false;
     group.nodes.push_back(next);
     group.block = block;
+    return true;
+  }
+
+  /// An addition of pixels that are repeated: they are read where they are added.
+  bool take_repeated(Group& group, const Anchor& anchor, int next) const {
+    const Node &base = node(group.nodes[0]), &add = node(next);
+    if (anchor.kind != Anchor::Kind::Conv2d || add.op != "Add") return false;
+    const ValueId running = node(group.nodes.back()).outputs[0];
+    const ValueId other = add.inputs[add.inputs[0] == running ? 1 : 0];
+    const int repeat = uses_.producer[static_cast<std::size_t>(other)];
+    if (repeat < 0 || taken_[index(repeat)] || only_consumer(other) != next || other == running) return false;
+    if (node(repeat).layout != base.layout || graph_.sizes(other) != graph_.sizes(running)) return false;
+    std::optional<Sizes> times = repetition(graph_, node(repeat));
+    if (!times || (*times)[0] != 1 || (*times)[anchor.channel_axis] != 1) return false;
+    times->erase(times->begin() + static_cast<std::ptrdiff_t>(anchor.channel_axis));
+    group.nodes.insert(group.nodes.end(), {repeat, next});
+    group.epilogue.push_back({"upadd", {times->begin() + 1, times->end()}});
+    group.epilogue_operands.push_back(node(repeat).inputs[0]);
     return true;
   }
 

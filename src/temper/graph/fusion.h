@@ -5,7 +5,8 @@
 // - Behind a product or convolution ("anchored") the nodes must form a chain of the items of `ops/epilogue.h`, whose
 // names
 //   are part of the task's key: bias, activation, residual add, ... A product of pixels and channels may end in the
-//   DepthToSpace that a transposed convolution was rewritten with.
+//   DepthToSpace that a transposed convolution was rewritten with. What repeats pixels of a tensor that is added (an
+//   upsampling by whole factors to the nearest pixel) is no step of its own: the tensor is read where it is added.
 // - Behind a reduction or an elementwise node any elementwise nodes may join, in the shape of a chain or a diamond.
 // Softmax and layer norm over the last axes, and movement operators, stay alone.
 #pragma once
@@ -19,7 +20,7 @@
 namespace temper::graph {
 
 struct Group {
-  std::vector<int> nodes;  ///< indices into `Graph::nodes`, ascending; the first is the base
+  std::vector<int> nodes;  ///< indices into `Graph::nodes`; the first is the base, the last one's output the group's
   /// Anchored groups: the items behind the base, the bias of a Conv included, and the values that they read.
   ops::Epilogue epilogue;
   std::vector<ValueId> epilogue_operands;

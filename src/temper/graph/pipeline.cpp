@@ -13,6 +13,7 @@
 #include "temper/graph/passes/lift_rank.h"
 #include "temper/graph/passes/patterns.h"
 #include "temper/graph/passes/split_gemm.h"
+#include "temper/graph/passes/squeeze_excite.h"
 #include "temper/graph/passes/transposed_conv.h"
 #include "temper/support/error.h"
 
@@ -27,6 +28,8 @@ constexpr std::array kPasses{
     Pass{"attention", "attention written as several nodes, transposes of its heads included", recognise_attention,
          false},
     Pass{"affine", "batch norm, scales and shifts folded into convolution weights", fold_affine, false},
+    Pass{"excite", "squeeze-excite: sums of a value and its scale as one product, means before pointwise convolutions",
+         simplify_squeeze_excite, false},
     Pass{"rank", "operators over one spatial axis as operators over two", lift_rank, false},
     Pass{"transposed", "transposed convolutions as dense ones whose channels become pixels",
          lower_transposed_convolutions, false},

@@ -81,16 +81,16 @@ ops::Conv2dShape conv_shape(const Graph& graph, const Node& node) {
   return shape;
 }
 
-/// A convolution that is a product of [pixels, ic] and [ic, oc].
+/// A convolution that is a product of [pixels, ic] and [ic, oc], which knows neither images nor rows of pixels.
 bool is_product(const ops::Conv2dShape& s, const ops::Epilogue& epilogue) {
   const auto pointwise = [](const ops::WindowAxis& axis) {
     return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
   };
-  // An operand per image and channel is neither a row nor a column of the product.
-  const bool per_image = std::any_of(epilogue.begin(), epilogue.end(), [](const ops::EpilogueItem& item) {
-    return ops::epilogue_kind(item.name).operand == ops::EpilogueOperand::Image;
+  const bool flat = std::all_of(epilogue.begin(), epilogue.end(), [&](const ops::EpilogueItem& item) {
+    const ops::EpilogueOperand operand = ops::epilogue_kind(item.name).operand;
+    return operand != ops::EpilogueOperand::Blocks && (operand != ops::EpilogueOperand::Image || s.n == 1);
   });
-  return s.layout == ops::Layout::Nhwc && s.groups == 1 && pointwise(s.y) && pointwise(s.x) && !per_image;
+  return s.layout == ops::Layout::Nhwc && s.groups == 1 && pointwise(s.y) && pointwise(s.x) && flat;
 }
 
 /// Column (a, b, c) of the product's row (y, x) is channel c of pixel (y * block + a, x * block + b): the output is

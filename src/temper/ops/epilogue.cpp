@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include "temper/ops/activations.h"
@@ -49,6 +50,11 @@ const std::array kKinds{
                  {},
                  "multiplies by a tensor of the output's shape",
                  [](const Expr& x, const Expr& y, Arguments) { return x * y; }},
+    EpilogueKind{"upadd",
+                 EpilogueOperand::Blocks,
+                 {2, 2},
+                 "adds a tensor whose pixels are repeated, so many rows and columns each",
+                 [](const Expr& x, const Expr& y, Arguments) { return x + y; }},
     EpilogueKind{"imageadd",
                  EpilogueOperand::Image,
                  {},
@@ -190,6 +196,34 @@ EpilogueItem parse_item(std::string_view text) {
   return item;
 }
 
+/// A matrix has no axis of images.
+bool has_images(const std::vector<ir::Axis>& axes) { return axes.size() > 2; }
+
+/// How often the operand of `item` is repeated along each axis.
+std::vector<std::int64_t> repeats(const EpilogueItem& item, std::span<const ir::Axis> axes, std::size_t channel_axis) {
+  const std::string where = "epilogue item '" + item.name + "'";
+  if (axes.size() != item.arguments.size() + 2) {
+    throw Error(ErrorCode::Unsupported, "a result of rank " + std::to_string(axes.size()) + " has no rows of pixels",
+                where, "use it behind a convolution");
+  }
+  std::vector<std::int64_t> result(axes.size(), 1);
+  std::size_t next = 0;
+  for (std::size_t i = 1; i < axes.size(); ++i) {
+    if (i == channel_axis) continue;
+    const double given = item.arguments[next++];
+    const std::int64_t extent = axes[i].extent().value();
+    if (!(given >= 1 && given <= static_cast<double>(extent)) || extent % static_cast<std::int64_t>(given) != 0 ||
+        given != std::floor(given)) {
+      throw Error(ErrorCode::InvalidArgument,
+                  "axis '" + axes[i].name() + "' of " + std::to_string(extent) + " is not made of whole blocks of " +
+                      number_text(given),
+                  where);
+    }
+    result[i] = static_cast<std::int64_t>(given);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::span<const EpilogueKind> epilogue_kinds() { return kKinds; }
@@ -239,8 +273,11 @@ std::vector<Tensor> epilogue_operands(const Tensor& anchor, const Epilogue& epil
     std::vector<ir::Extent> shape;
     if (kind.operand == EpilogueOperand::Full) {
       for (const ir::Axis& axis : axes) shape.push_back(axis.extent());
+    } else if (kind.operand == EpilogueOperand::Blocks) {
+      const std::vector<std::int64_t> times = repeats(item, axes, channel_axis);
+      for (std::size_t i = 0; i < axes.size(); ++i) shape.emplace_back(axes[i].extent().value() / times[i]);
     } else {
-      if (kind.operand == EpilogueOperand::Image) shape.push_back(axes[0].extent());
+      if (kind.operand == EpilogueOperand::Image && has_images(axes)) shape.push_back(axes[0].extent());
       shape.push_back(axes[channel_axis].extent());
     }
     operands.push_back(kind.operand == EpilogueOperand::Channel && constants
@@ -273,7 +310,18 @@ Tensor append_epilogue(const Tensor& anchor, const Epilogue& epilogue, const std
             const Tensor& tensor = operands[next++];
             switch (kind.operand) {
               case EpilogueOperand::Channel: operand = tensor(axes[channel_axis]); break;
-              case EpilogueOperand::Image: operand = tensor(axes[0], axes[channel_axis]); break;
+              case EpilogueOperand::Image:
+                operand = tensor.shape().size() == 1 ? tensor(axes[channel_axis]) : tensor(axes[0], axes[channel_axis]);
+                break;
+              case EpilogueOperand::Blocks: {
+                const std::vector<std::int64_t> times = repeats(item, axes, channel_axis);
+                std::vector<Expr> block = index;
+                for (std::size_t d = 0; d < block.size(); ++d) {
+                  if (times[d] > 1) block[d] = ir::floor_div(block[d], times[d]);
+                }
+                operand = tensor.at(block);
+                break;
+              }
               default: operand = tensor.at(index); break;
             }
           }

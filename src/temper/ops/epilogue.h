@@ -17,8 +17,9 @@ namespace temper::ops {
 enum class EpilogueOperand : std::uint8_t {
   None,
   Channel,  ///< one value per channel, [c]: constant unless said otherwise
-  Image,    ///< one value per image and channel, [n,c]: squeeze-excite
+  Image,    ///< one value per image and channel, [n,c], and [c] behind a matrix product: squeeze-excite
   Full,     ///< the shape of the output: residual add
+  Blocks,   ///< one value per channel and block of pixels; the item's arguments are the block's height and width
 };
 
 struct EpilogueItem {
@@ -47,9 +48,10 @@ Epilogue parse_epilogue(std::string_view text);
 std::string to_string(const Epilogue& epilogue);
 
 /// Placeholders for the items that read one, in order: "bias", "scale", "add", ...; a second item of a name gets a
-/// number
-/// ("add1"). Channel operands are constant if `constants`. The anchor's `channel_axis` is the one that Channel operands
-/// follow; its axis 0 is the image.
+/// number ("add1"). Channel operands are constant if `constants`. The anchor's `channel_axis` is the one that Channel
+/// operands follow; its axis 0 is the image, but a matrix is all of one image; the axes that are left are pixels.
+/// Throws Error{InvalidArgument} for blocks that are not whole, Error{Unsupported} for blocks of an anchor without two
+/// axes of pixels.
 std::vector<ir::Tensor> epilogue_operands(const ir::Tensor& anchor, const Epilogue& epilogue, std::size_t channel_axis,
                                           bool constants);
 
