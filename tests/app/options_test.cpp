@@ -84,7 +84,7 @@ TEST(Work, AModelThatIsMissingIsNamed) {
   ModelOptions options;
   options.model = "no/such/model.onnx";
   try {
-    load_program(options);
+    load_model(options);
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(exit_code(error.code()), 2);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "e2e/command.h"
+#include "graph/model_builder.h"
 #include "temper/store/sqlite_store.h"
 #include "temper/support/error.h"
 #include "temper/support/random.h"
@@ -248,6 +249,36 @@ TEST_F(Tuning, TensorsThatAreTooLargeAreNamedBeforeAnythingIsBuilt) {
   const Outcome outcome = temper({"tune", "--op", "matmul(m=20000,n=20000,k=8)", "--trials", "4", "--db", "t.db"});
   EXPECT_EQ(outcome.code, 2) << outcome;
   EXPECT_THAT(outcome.err, HasSubstr("its tensors take 1527 MiB; a task is measured with at most 1024"));
+}
+
+TEST_F(Tuning, LayoutsThatTheEstimateCannotTellApartAreRacedOnTheWholeModel) {
+  graph::testing::ModelBuilder b;
+  const std::int64_t channels = 32, size = 32;
+  b.input("x", {std::int64_t{1}, channels, size, size}).output("y");
+  b.floats("w", {channels, channels, 3, 3},
+           std::vector<float>(static_cast<std::size_t>(channels * channels * 9), 0.5F));
+  b.node("Conv", {"x", "w"}, {"y"}, graph::testing::attribute("pads", std::vector<std::int64_t>(4, 1)));
+  store::testing::write_file(file("m.onnx"), b.model.SerializeAsString());
+  const auto chain = [&] { return json({"explain", "m.onnx", "--db", "t.db"}).at("chains").at(0); };
+  EXPECT_TRUE(chain().at("rival"));
+  EXPECT_TRUE(chain().at("record").is_null());
+  EXPECT_EQ(chain().at("layout"), "nhwc");
+
+  const nlohmann::json tuned = tune_calmly({"tune", "m.onnx", "--trials", "16", "--no-peer"}, "t.db");
+  EXPECT_EQ(tuned.at("tasks").size(), 3U) << "two transposes and a convolution";
+  EXPECT_EQ(tuned.at("rival_tasks").size(), 1U) << "a convolution";
+  EXPECT_LE(tuned.at("trials").get<int>() + tuned.at("rival_trials").get<int>(), 16);
+  const nlohmann::json& layouts = tuned.at("whole_model").at("layouts");
+  ASSERT_EQ(layouts.size(), 2U);
+  EXPECT_EQ(layouts[0].at("rivals"), "c0=nhwc");
+  EXPECT_EQ(layouts[1].at("rivals"), "c0=nchw");
+  EXPECT_NE(layouts[0].at("used"), layouts[1].at("used"));
+  const bool nchw = layouts[1].at("used");
+
+  EXPECT_EQ(chain().at("layout"), nchw ? "nchw" : "nhwc");
+  EXPECT_FALSE(chain().at("record").is_null());
+  EXPECT_EQ(json({"build", "m.onnx", "--db", "t.db", "--no-race", "-o", "m.temper"}).at("steps"), nchw ? 1 : 3);
+  EXPECT_EQ(json({"explain", "m.onnx", "--db", "none.db"}).at("chains").at(0).at("layout"), "nhwc");
 }
 
 }  // namespace

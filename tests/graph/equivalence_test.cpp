@@ -53,6 +53,17 @@ RC_GTEST_PROP(RandomGraphs, EachPassAlone, ()) {
   RC_ASSERT(difference(evaluate(optimise(model, {}, disabled), inputs), expected) < 1e-4);
 }
 
+RC_GTEST_PROP(RandomGraphs, AnyLayoutsOfTheChains, ()) {
+  const Graph model = random_model(decisions()).import();
+  const Graph plain = optimise(model, {}, kOptional);
+  const NamedTensors inputs = random_inputs(plain, 1);
+  const Graph open = optimise_before_layouts(model, {});
+  Layouts layouts;
+  for (std::size_t i = find_chains(open).size(); i > 0; --i)
+    layouts.push_back(*rc::gen::element(ops::Layout::Nhwc, ops::Layout::Nchw));
+  RC_ASSERT(difference(evaluate(program_with_layouts(open, layouts), inputs), evaluate(plain, inputs)) < 1e-4);
+}
+
 RC_GTEST_PROP(RandomGraphs, StepsRunEveryNodeOnceInAnOrderThatWorks, ()) {
   const Program program = extract_tasks(optimise(random_model(decisions()).import(), {}));
   std::set<ValueId> known;

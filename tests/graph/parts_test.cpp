@@ -7,6 +7,7 @@
 #include "graph/model_builder.h"
 #include "graph/numbers.h"
 #include "graph/random_model.h"
+#include "graph/run_pass.h"
 #include "graph/run_plan.h"
 #include "temper/graph/pipeline.h"
 
@@ -175,7 +176,7 @@ TEST(Parts, CanBeDisabled) {
 TEST(Parts, AreCommonInRandomGraphs) {
   int computed = 0, cut = 0, inside_parts = 0, read_elsewhere = 0, copied = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-    const Program program = make_program(testing::random_model(seed).import(), {});
+    const Program program = testing::nhwc_program(testing::random_model(seed));
     bool of_part = false, elsewhere = false;
     for (const Part& part : program.parts) {
       of_part = of_part || part_of(program, part.whole) != nullptr;

@@ -20,6 +20,7 @@ namespace temper::graph {
 namespace {
 
 using testing::after;
+using testing::assign_nhwc;
 using testing::attribute;
 using testing::expect_error;
 using testing::ModelBuilder;
@@ -352,7 +353,7 @@ TEST(Layout, TransposesStandOnlyAtTheBorders) {
   add_conv(b, "n", "d", 5, 5);
   b.node("Add", {"d", "r"}, {"e"});
   b.node("MaxPool", {"e"}, {"p"}, attribute("kernel_shape", std::vector<std::int64_t>{2, 2})).output("p");
-  const Graph g = after(assign_layouts, b);
+  const Graph g = after(assign_nhwc, b);
   EXPECT_EQ(operators(g), "Conv,Relu,Mul,Add,Conv,Add,MaxPool,Transpose");
   EXPECT_EQ(g.sizes(g.nodes[0].outputs[0]), (Sizes{2, 4, 5, 5}));
   EXPECT_EQ(g.sizes(g.outputs[0]), (Sizes{2, 5, 3, 4}));
@@ -365,7 +366,7 @@ TEST(Layout, ImagesAreReadAsTheyAre) {
     b.input("x", {2, ic, 4, 5})
         .floats("w", {ic, ic / groups, kernel, kernel}, random_numbers(random, ic * ic / groups * kernel * kernel));
     b.node("Conv", {"x", "w"}, {"y"}, attribute("group", groups)).output("y");
-    return operators(after(assign_layouts, b));
+    return operators(after(assign_nhwc, b));
   };
   EXPECT_EQ(model(3, 1, 3), "Conv,Transpose");
   EXPECT_EQ(model(9, 1, 3), "Transpose,Conv,Transpose");  // channels that lie together are read faster
@@ -376,7 +377,7 @@ TEST(Layout, ImagesAreReadAsTheyAre) {
   b.input("x", {2, 3, 4, 5}).node("MaxPool", {"x"}, {"p"}, attribute("kernel_shape", std::vector<std::int64_t>{1, 1}));
   add_conv(b, "x", "a", 3, 3);
   b.node("Add", {"p", "a"}, {"y"}).output("y");
-  EXPECT_EQ(operators(after(assign_layouts, b)), "Transpose,MaxPool,Conv,Add,Transpose");
+  EXPECT_EQ(operators(after(assign_nhwc, b)), "Transpose,MaxPool,Conv,Add,Transpose");
 }
 
 TEST(Layout, OneElementMapsAreReshaped) {
@@ -384,7 +385,7 @@ TEST(Layout, OneElementMapsAreReshaped) {
   b.input("x", {2, 3, 4, 5});
   add_conv(b, "x", "a", 3, 4);
   b.node("GlobalAveragePool", {"a"}, {"p"}).node("Flatten", {"p"}, {"f"}).node("Softmax", {"f"}, {"y"}).output("y");
-  EXPECT_EQ(operators(after(assign_layouts, b)), "Conv,GlobalAveragePool,Reshape,Flatten,Softmax");
+  EXPECT_EQ(operators(after(assign_nhwc, b)), "Conv,GlobalAveragePool,Reshape,Flatten,Softmax");
 }
 
 TEST(Layout, AModelsOwnTransposeIsAbsorbed) {
@@ -392,12 +393,12 @@ TEST(Layout, AModelsOwnTransposeIsAbsorbed) {
   b.input("x", {2, 3, 4, 5});
   add_conv(b, "x", "a", 3, 4);
   b.node("Transpose", {"a"}, {"y"}, attribute("perm", std::vector<std::int64_t>{0, 2, 3, 1})).output("y");
-  EXPECT_EQ(operators(after(assign_layouts, b)), "Conv,Reshape");
+  EXPECT_EQ(operators(after(assign_nhwc, b)), "Conv,Reshape");
   ModelBuilder c(13);
   c.input("x", {2, 3, 4, 5});
   add_conv(c, "x", "a", 3, 4);
   c.node("Transpose", {"a"}, {"y"}, attribute("perm", std::vector<std::int64_t>{0, 3, 1, 2})).output("y");
-  EXPECT_EQ(operators(after(assign_layouts, c)), "Conv,Transpose");
+  EXPECT_EQ(operators(after(assign_nhwc, c)), "Conv,Transpose");
 }
 
 TEST(Layout, ConcatAndReductionsFollow) {
@@ -410,7 +411,7 @@ TEST(Layout, ConcatAndReductionsFollow) {
       .output("m");
   b.node("ReduceMax", {"c"}, {"n"}, attribute("axes", std::vector<std::int64_t>{1})).output("n");
   // [2,1,4,5] and [2,4,5,1] hold the same bytes in the same order.
-  EXPECT_EQ(operators(after(assign_layouts, b)), "Conv,Conv,Concat,ReduceMean,ReduceMax,Reshape");
+  EXPECT_EQ(operators(after(assign_nhwc, b)), "Conv,Conv,Concat,ReduceMean,ReduceMax,Reshape");
 }
 
 TEST(Layout, OtherOperatorsStayAsWritten) {
@@ -418,13 +419,13 @@ TEST(Layout, OtherOperatorsStayAsWritten) {
   b.input("x", {2, 3, 4, 4});
   add_conv(b, "x", "a", 3, 4);
   b.node("Softmax", {"a"}, {"s"}, attribute("axis", 1)).node("MatMul", {"s", "s"}, {"y"}).output("y");
-  EXPECT_EQ(operators(after(assign_layouts, b)), "Conv,Transpose,Softmax,MatMul");
+  EXPECT_EQ(operators(after(assign_nhwc, b)), "Conv,Transpose,Softmax,MatMul");
 }
 
 TEST(Layout, GraphsWithoutConvolutionsAreUntouched) {
   ModelBuilder b(13);
   b.input("x", {2, 3, 4, 4}).node("Relu", {"x"}, {"a"}).node("Softmax", {"a"}, {"y"}).output("y");
-  EXPECT_EQ(operators(after(assign_layouts, b)), "Relu,Softmax");
+  EXPECT_EQ(operators(after(assign_nhwc, b)), "Relu,Softmax");
 }
 
 // --- pipeline --------------------------------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ TEST(Repetition, OfNothingElse) {
 std::vector<std::string> steps(const ModelBuilder& b, std::vector<std::string>* keys = nullptr) {
   const Graph plain =
       optimise(b.import(), {}, {"identities", "patterns", "affine", "excite", "rank", "transposed", "gemm", "layout"});
-  const Program program = make_program(b.import(), {});
+  const Program program = testing::nhwc_program(b);
   const NamedTensors inputs = random_inputs(plain, 5);
   expect_close(evaluate(program, inputs), evaluate(plain, inputs));
   std::vector<std::string> texts;

@@ -10,6 +10,7 @@
 #include "graph/model_builder.h"
 #include "graph/numbers.h"
 #include "graph/random_model.h"
+#include "graph/run_pass.h"
 #include "temper/graph/pipeline.h"
 
 namespace temper::graph {
@@ -19,6 +20,7 @@ using testing::attribute;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::ModelBuilder;
+using testing::nhwc_program;
 using testing::random_inputs;
 using testing::random_numbers;
 
@@ -38,7 +40,7 @@ ModelBuilder network() {
 }
 
 TEST(StepOutputs, HaveTheModelsNamesAndTheOrderOfTheirAxes) {
-  Program program = make_program(network().import(), {});
+  Program program = nhwc_program(network());
   const std::size_t steps = program.steps.size();
   const std::vector<StepOutput> outputs = expose_steps(program);
   EXPECT_EQ(program.steps.size(), steps);
@@ -57,7 +59,7 @@ TEST(StepOutputs, HaveTheModelsNamesAndTheOrderOfTheirAxes) {
 }
 
 TEST(StepOutputs, WhatIsAnOutputAlreadyIsNotAddedTwice) {
-  Program program = make_program(network().import(), {});
+  Program program = nhwc_program(network());
   const std::vector<StepOutput> outputs = expose_steps(program);
   EXPECT_THAT(program.graph.output_names, ElementsAre("y", "r", "step 0: x.nhwc", "step 1: r", "step 3: s"));
   std::vector<std::size_t> places;

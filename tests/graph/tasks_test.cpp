@@ -6,6 +6,7 @@
 
 #include "graph/model_builder.h"
 #include "graph/numbers.h"
+#include "graph/run_pass.h"
 #include "temper/graph/pipeline.h"
 #include "temper/ops/spec.h"
 
@@ -17,16 +18,18 @@ using ::testing::ElementsAre;
 using testing::expect_close;
 using ::testing::HasSubstr;
 using testing::ModelBuilder;
+using testing::nhwc_program;
 using testing::random_inputs;
 using testing::random_numbers;
 
 using List = std::vector<std::int64_t>;
 
-/// Extracts, and checks that steps compute what the nodes do.
-Program tasks(const ModelBuilder& b, bool fuse_nodes = true, const std::set<std::string>& disabled = {}) {
+/// Extracts, with all chains in NHWC, and checks that steps compute what the nodes do.
+Program tasks(const ModelBuilder& b, bool fuse_nodes = true, std::set<std::string> disabled = {}) {
   const Graph plain =
       optimise(b.import(), {}, {"identities", "patterns", "affine", "excite", "rank", "transposed", "gemm", "layout"});
-  Program program = extract_tasks(optimise(b.import(), {}, disabled), fuse_nodes);
+  if (!fuse_nodes) disabled.insert("fusion");
+  Program program = nhwc_program(b, disabled);
   const NamedTensors inputs = random_inputs(plain, 5);
   expect_close(evaluate(program, inputs), evaluate(plain, inputs));
   return program;

@@ -41,8 +41,9 @@ nlohmann::json peer_json(const PeerTime& p) {
 }
 
 nlohmann::json bench_model(Session& s, const BenchCommand& o) {
-  const graph::Program program = load_program(o.work);
+  const Model model = load_model(o.work);
   const Records records(o.work.db, o.work.max_error, s.cancellation);
+  const graph::Program program = model.program(model.layouts.best_known(records.store(), target::detect()));
   if (!records.note().empty()) s.progress(records.note());
   BuiltModel built = build_model(program, target::detect(), o.work.threads, records);
   for (const std::string& peer : o.peers) {
@@ -248,10 +249,11 @@ void declare_bench(CLI::App& command, Session& session) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_flag("--scaling", o->scaling, "Time one thread as well, in the same run, and say how each side scales");
   command.add_flag("--every-step", o->every_step, "Also time each step of a model, within runs of the whole");
+  declare_disabled_passes(command, o->work.disabled_passes, "Leave out a graph pass of a model");
   command.add_option("--rounds", o->rounds, "Samples of each side")->check(CLI::Range(5, 10000))->capture_default_str();
   command.callback([&command, &session, o] {
     if (o->suite.empty()) refuse_given(command, {"--only"}, "is for suites");
-    if (o->work.model.empty()) refuse_given(command, {"--shape", "--every-step"}, "is for models");
+    if (o->work.model.empty()) refuse_given(command, {"--shape", "--every-step", "--disable-pass"}, "is for models");
     if (!o->work.model.empty()) refuse_given(command, {"--scaling", "--against"}, "is for operators and suites");
     o->rounds_given = command.count("--rounds") > 0;
     session.action = [o](Session& s) { return bench(s, *o); };

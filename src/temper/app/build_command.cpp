@@ -28,10 +28,11 @@ runtime::Plan untuned_plan(const graph::Program& program, const target::Target& 
 
 nlohmann::json build(Session& s, const BuildOptions& o) {
   for (const std::string& input : {o.work.model, o.work.db}) refuse_overwriting(input, o.output);
-  const graph::Program program = load_program(o.work);
+  const target::Target target = target::detect();
+  const Model model = load_model(o.work);
   const Records records(o.work.db, o.work.max_error, s.cancellation);
   if (!records.note().empty()) s.progress(records.note());
-  const target::Target target = target::detect();
+  graph::Program program = model.program(model.layouts.best_known(records.store(), target));
   BuiltModel built = build_model(program, target, o.work.threads, records);
   std::size_t tuned = 0;
   for (const TaskChoice& choice : built.choices) {
@@ -39,9 +40,10 @@ nlohmann::json build(Session& s, const BuildOptions& o) {
     if (!choice.note.empty()) s.progress(choice.note);
   }
   auto plan = std::make_shared<const runtime::Plan>(std::move(built.plan));
-  nlohmann::json out{{"bundle", o.output}, {"steps", program.steps.size()}, {"tasks", program.tasks.size()}};
+  nlohmann::json out{{"bundle", o.output}};
   if (tuned > 0 && !o.no_race) {
-    const auto untuned = std::make_shared<const runtime::Plan>(untuned_plan(program, target, o.work.threads));
+    graph::Program estimated = model.program(model.layouts.best_known(nullptr, target));
+    const auto untuned = std::make_shared<const runtime::Plan>(untuned_plan(estimated, target, o.work.threads));
     if (!same_kernels(*plan, *untuned)) {
       const std::vector<peers::SideTimes> sides =
           race_models({{"default", untuned}, {"tuned", plan}}, peer_work(o.work),
@@ -57,6 +59,7 @@ nlohmann::json build(Session& s, const BuildOptions& o) {
         out["race"][side.name] = {{"median_seconds", side.median_seconds}, {"min_seconds", side.min_seconds}};
       if (!keep) {
         plan = untuned;
+        program = std::move(estimated);
         tuned = 0;
       }
     }
@@ -65,6 +68,8 @@ nlohmann::json build(Session& s, const BuildOptions& o) {
   const std::int64_t bytes = runtime::save_bundle(*plan, o.output);
   s.print(fmt::format("{}: {} steps, {} tasks ({} tuned), {} bytes\n", o.output, program.steps.size(),
                       program.tasks.size(), tuned, bytes));
+  out["steps"] = program.steps.size();
+  out["tasks"] = program.tasks.size();
   out["bytes"] = bytes;
   out["tuned"] = tuned;
   return out;

@@ -61,10 +61,45 @@ nlohmann::json explain_schedule(Session& s, const ExplainOptions& o, const ir::C
   return out;
 }
 
+/// "estimate: nchw takes 1.32x"
+std::string estimate_text(const graph::LayoutChoice& choice) {
+  const bool nhwc = choice.layout == ops::Layout::Nhwc;
+  const double own = nhwc ? choice.estimate.nhwc : choice.estimate.nchw;
+  const double other = nhwc ? choice.estimate.nchw : choice.estimate.nhwc;
+  return fmt::format("estimate: {} takes {:.2f}x", nhwc ? "nchw" : "nhwc", other / own);
+}
+
+/// Which layout each chain has, and why.
+nlohmann::json explain_layouts(Session& s, const tune::ModelLayouts& layouts, const graph::Layouts& chosen,
+                               const std::optional<tune::MeasuredLayouts>& measured) {
+  nlohmann::json chains = nlohmann::json::array();
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const graph::LayoutChoice& choice = layouts.choices()[i];
+    std::string why = estimate_text(choice);
+    if (choice.rival) why += measured ? "" : "; a rival, not measured yet";
+    if (choice.rival && measured) {
+      why = fmt::format("measured: the whole model takes {}, record {}",
+                        seconds_text(measured->record.measurement.min_seconds), measured->record.id);
+    }
+    s.print(fmt::format("chain c{}: {} nodes from {}: {} ({})\n", i, choice.chain.nodes.size(), choice.chain.name,
+                        ops::to_string(chosen[i]), why));
+    chains.push_back({{"chain", "c" + std::to_string(i)},
+                      {"first", choice.chain.name},
+                      {"nodes", choice.chain.nodes.size()},
+                      {"layout", ops::to_string(chosen[i])},
+                      {"rival", choice.rival},
+                      {"estimate", {{"nhwc", choice.estimate.nhwc}, {"nchw", choice.estimate.nchw}}},
+                      {"record", choice.rival && measured ? nlohmann::json(measured->record.id) : nullptr}});
+  }
+  return chains;
+}
+
 nlohmann::json explain_model(Session& s, const ExplainOptions& o) {
-  const graph::Program program = load_program(o.work);
   const target::Target target = target::detect();
+  const Model model = load_model(o.work);
   const auto store = open_store(o.work.db, false);
+  const graph::Layouts layouts = model.layouts.best_known(store.get(), target);
+  const graph::Program program = model.program(layouts);
   nlohmann::json tasks = nlohmann::json::array(), nodes = nlohmann::json::array();
   std::vector<std::string> labels;
   const std::vector<tune::Task> list = tune::tasks_from_model(program, o.work.threads, target);
@@ -87,9 +122,15 @@ nlohmann::json explain_model(Session& s, const ExplainOptions& o) {
                         labels[t]));
     nodes.push_back({{"nodes", step.nodes}, {"step", step.name}, {"task", t}, {"code", labels[t]}});
   }
+  const nlohmann::json chains =
+      explain_layouts(s, model.layouts, layouts, store ? model.layouts.best(*store, target) : std::nullopt);
   s.print(fmt::format("{} steps, {} tasks, {} views, {} parts of others\n", program.steps.size(), program.tasks.size(),
                       program.views.size(), program.parts.size()));
-  return {{"steps", nodes}, {"tasks", tasks}, {"views", program.views.size()}, {"parts", program.parts.size()}};
+  return {{"steps", nodes},
+          {"tasks", tasks},
+          {"chains", chains},
+          {"views", program.views.size()},
+          {"parts", program.parts.size()}};
 }
 
 /// The task of a record that keeps no definition: the model's or the SPEC's that was given, or what its key says.
@@ -98,8 +139,11 @@ tune::Task task_of(const record::Record& record, const ExplainOptions& o) {
   if (!o.work.model.empty()) {
     int threads = o.work.threads;
     for (const auto& [name, value] : record.task.fields) threads = name == "threads" ? std::stoi(value) : threads;
-    for (tune::Task& task : tune::tasks_from_model(load_program(o.work), threads, target::detect())) {
-      if (task.key == record.task) return std::move(task);
+    const Model model = load_model(o.work);
+    for (const tune::LayoutAssignment& candidate : model.layouts.candidates()) {
+      for (tune::Task& task : tune::tasks_from_model(model.program(candidate.layouts), threads, target::detect())) {
+        if (task.key == record.task) return std::move(task);
+      }
     }
     throw Error(ErrorCode::NotFound, "the model has no task " + key, place, "are its shapes those of the record?");
   }
@@ -131,6 +175,7 @@ nlohmann::json explain(Session& s, const ExplainOptions& o) {
     return explain_schedule(s, o, *found.compute, found.schedule, target, record.task.text());
   }
   check_work(o.work);
+  const auto store = open_store(o.work.db, false);
   std::optional<tune::Task> task;
   if (!o.work.model.empty()) {
     if (o.task < 0) {
@@ -138,7 +183,9 @@ nlohmann::json explain(Session& s, const ExplainOptions& o) {
       throw Error(ErrorCode::InvalidArgument, "--stage and --dump-after need one task", "command line",
                   "add --task N, a number that `temper explain MODEL` prints, or use --record ID");
     }
-    std::vector<tune::Task> tasks = tune::tasks_from_model(load_program(o.work), o.work.threads, target::detect());
+    const Model model = load_model(o.work);
+    const graph::Program program = model.program(model.layouts.best_known(store.get(), target));
+    std::vector<tune::Task> tasks = tune::tasks_from_model(program, o.work.threads, target);
     if (static_cast<std::size_t>(o.task) >= tasks.size()) {
       throw Error(ErrorCode::InvalidArgument, "the model has " + std::to_string(tasks.size()) + " tasks",
                   "--task " + std::to_string(o.task), "`temper explain MODEL` numbers them from 0");
@@ -147,7 +194,6 @@ nlohmann::json explain(Session& s, const ExplainOptions& o) {
   } else {
     task = tune::task_from_spec(o.work.spec, o.work.threads);
   }
-  const auto store = open_store(o.work.db, false);
   const tune::LookedUp found =
       tune::schedule_for(store.get(), *task, target, space::builtin_templates(), o.work.max_error);
   if (!found.note.empty()) s.progress(found.note);

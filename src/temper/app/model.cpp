@@ -44,7 +44,7 @@ std::map<std::string, runtime::NpyArray> read_constants(const ModelOptions& opti
 
 }  // namespace
 
-graph::Program load_program(const ModelOptions& options) {
+Model load_model(const ModelOptions& options) {
   graph::ShapeFixes fixes;
   for (const std::string& text : options.shapes) {
     auto [name, sizes] = graph::parse_shape_fix(text);
@@ -52,7 +52,8 @@ graph::Program load_program(const ModelOptions& options) {
       throw Error(ErrorCode::InvalidArgument, "the shape of '" + name + "' is given twice", "--shape",
                   "leave out one of them");
   }
-  const std::set<std::string> disabled(options.disabled_passes.begin(), options.disabled_passes.end());
+  Model model;
+  model.disabled_passes = std::set<std::string>(options.disabled_passes.begin(), options.disabled_passes.end());
   require_model(options.model);
   if (runtime::is_bundle(options.model))
     throw Error(ErrorCode::InvalidArgument, "the file is a bundle, which only `temper run` takes", options.model,
@@ -64,7 +65,13 @@ graph::Program load_program(const ModelOptions& options) {
                        std::make_shared<const std::vector<std::byte>>(array.data)};
   }
   graph::bind_inputs(graph, constants);
-  return graph::make_program(std::move(graph), fixes, disabled);
+  model.graph = graph::optimise_before_layouts(std::move(graph), fixes, model.disabled_passes);
+  model.layouts = tune::ModelLayouts(model.graph, model.disabled_passes, options.threads);
+  return model;
+}
+
+graph::Program Model::program(const graph::Layouts& chosen) const {
+  return graph::program_with_layouts(graph, chosen, disabled_passes);
 }
 
 peers::PeerWork peer_work(const ModelOptions& options) {

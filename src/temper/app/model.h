@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "temper/support/cancellation.h"
 #include "temper/target/cpu.h"
 #include "temper/tune/lookup.h"
+#include "temper/tune/model_layouts.h"
 #include "temper/tune/task.h"
 
 namespace temper::app {
@@ -35,9 +37,19 @@ struct ModelOptions {
 /// Throws Error{InvalidArgument} when there is no such file.
 void require_model(const std::string& path);
 
-/// Imports, fixes shapes, optimises and extracts tasks. Throws what those throw, and
-/// Error{InvalidArgument} for a missing file or a bundle.
-graph::Program load_program(const ModelOptions& options);
+/// A model up to the choice of its layouts.
+struct Model {
+  graph::Graph graph;  ///< as `graph::optimise_before_layouts` left it
+  std::set<std::string> disabled_passes;
+  tune::ModelLayouts layouts;
+
+  /// Its tasks with these layouts. Throws as `graph::program_with_layouts`.
+  graph::Program program(const graph::Layouts& chosen) const;
+};
+
+/// Imports, fixes shapes and optimises. Throws what those throw, and Error{InvalidArgument} for a missing file or a
+/// bundle.
+Model load_model(const ModelOptions& options);
 
 /// The model as peers take it: the same constants bound.
 peers::PeerWork peer_work(const ModelOptions& options);
@@ -54,6 +66,8 @@ class Records {
   Records(const std::string& path, double max_error, CancellationToken cancellation);
   /// The kernel of a task. Throws as `tune::artifact_on_demand`.
   tune::Built artifact(const tune::Task& task, const target::Target& target) const;
+  /// The database; null where it is not used or not there.
+  const store::Store* store() const { return store_.get(); }
   /// Why only default schedules are used; empty when records are.
   const std::string& note() const { return note_; }
 

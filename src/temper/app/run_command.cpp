@@ -177,8 +177,9 @@ nlohmann::json run_model(Session& s, const RunOptions& o) {
     require_model(o.work.model);
     plan = runtime::load_bundle(o.work.model);
   } else {
-    graph::Program program = load_program(o.work);
+    const Model model = load_model(o.work);
     const Records records(o.work.db, o.work.max_error, s.cancellation);
+    graph::Program program = model.program(model.layouts.best_known(records.store(), target::detect()));
     if (!records.note().empty()) s.progress(records.note());
     Kernels kernels(o, records);
     plan = std::make_shared<const runtime::Plan>(kernels.build(program));

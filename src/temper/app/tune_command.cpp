@@ -2,10 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <set>
 
-#include "temper/app/model_race.h"
 #include "temper/app/options.h"
 #include "temper/app/session.h"
+#include "temper/app/whole_model.h"
 #include "temper/search/strategy.h"
 #include "temper/support/clock.h"
 #include "temper/support/error.h"
@@ -15,8 +19,9 @@ namespace temper::app {
 
 namespace {
 
-constexpr double kLongestRace = 20;  ///< seconds
-constexpr double kRaceShare = 0.1;   ///< of the budget
+constexpr double kLongestRace = 20;   ///< seconds
+constexpr double kRaceShare = 0.1;    ///< of the budget
+constexpr double kRivalShare = 0.25;  ///< of what is left, for tasks that only rival layouts have
 
 struct TuneOptions {
   ModelOptions work;
@@ -69,7 +74,8 @@ std::string reason(const tune::Report& report) {
   return kinds + (task.failure_reason.empty() ? "" : "; the first: " + task.failure_reason);
 }
 
-void print_report(Session& s, const tune::Report& report) {
+/// `sums`: whether the tasks are those of one program.
+void print_report(Session& s, const tune::Report& report, bool sums) {
   s.print(fmt::format("{:>12} {:>12} {:>6} {:>8} {:>6} {:>9}  {}\n", "default", "best", "gain", "GFLOP/s", "trials",
                       "valid", "task"));
   double before = 0, after = 0;
@@ -87,62 +93,54 @@ void print_report(Session& s, const tune::Report& report) {
     if (t.median_random_seconds)
       s.print(fmt::format("{:>28} {}\n", "median random", seconds_text(*t.median_random_seconds)));
   }
-  if (report.tasks.size() > 1)
+  if (sums && report.tasks.size() > 1)
     s.print(fmt::format("sum over all nodes: {} -> {}\n", seconds_text(before), seconds_text(after)));
   s.print(fmt::format("{} trials in {:.1f} s: build {:.1f}, run {:.1f}, search {:.1f}, model {:.1f}, idle {:.1f}\n",
                       report.trials, report.wall_seconds, report.phases.build, report.phases.run, report.phases.search,
                       report.phases.model, report.phases.idle));
 }
 
-/// Whole model before, after and under ONNX Runtime; timed for `seconds` at most, unless five rounds take longer.
-nlohmann::json race(Session& s, const TuneOptions& o, const graph::Program& program, const store::Store& store,
-                    const target::Target& target, double seconds) {
-  const SystemClock clock;
-  const double start = clock.seconds();
-  std::vector<NamedPlan> plans;
-  for (const auto& [name, mode] : {std::pair{"default", tune::Mode::Off}, std::pair{"tuned", tune::Mode::Cached}}) {
-    BuiltModel built = build_model(program, target, o.work.threads, [&, wanted = mode](const tune::Task& task) {
-      s.cancellation.throw_if_requested();
-      return tune::artifact_for(&store, task, target, wanted, space::builtin_templates(), o.work.max_error);
-    });
-    plans.push_back({name, std::make_shared<const runtime::Plan>(std::move(built.plan))});
+/// The tasks of a model: those of its estimated layouts, and those that only its other layouts have.
+struct ModelTasks {
+  std::vector<tune::Task> first, rivals;
+};
+
+ModelTasks tasks_of(const Model& model, int threads, const target::Target& target) {
+  ModelTasks tasks;
+  std::set<std::string> known;
+  for (const tune::LayoutAssignment& candidate : model.layouts.candidates()) {
+    std::vector<tune::Task>& list = known.empty() ? tasks.first : tasks.rivals;
+    for (tune::Task& task : tune::tasks_from_model(model.program(candidate.layouts), threads, target)) {
+      if (known.insert(task.key.text()).second) list.push_back(std::move(task));
+    }
   }
-  const ModelTimes times =
-      race_models(plans, peer_work(o.work),
-                  {.threads = o.work.threads,
-                   .peers = o.no_peer ? std::vector<std::string>{} : std::vector<std::string>{"onnxruntime"},
-                   .seed = o.seed,
-                   .checks = 10,
-                   .budget_seconds = seconds,
-                   .cancellation = s.cancellation});
-  nlohmann::json out;
-  s.print("whole model, interleaved:\n");
-  std::vector<peers::SideTimes> sides = times.sides;
-  const RacedPeer* peer = times.peers.empty() || !times.peers[0].error.empty() ? nullptr : &times.peers[0];
-  if (peer != nullptr) sides.push_back(peer->times);
-  for (const peers::SideTimes& side : sides) {
-    s.print(fmt::format("{:>14}  median {}  min {}\n", side.name, seconds_text(side.median_seconds),
-                        seconds_text(side.min_seconds)));
-    out[side.name] = {{"median_seconds", side.median_seconds}, {"min_seconds", side.min_seconds}};
+  return tasks;
+}
+
+/// Tunes what only rival layouts need with what `first` has left of the whole budget; nothing when that is too little.
+std::optional<tune::Report> tune_rivals(const std::vector<tune::Task>& tasks, tune::Options options,
+                                        const tune::Report& first) {
+  constexpr double kLeastSeconds = 1;
+  if (tasks.empty() || first.cancelled) return std::nullopt;
+  if (options.budget_seconds) {
+    *options.budget_seconds -= first.wall_seconds;
+    if (*options.budget_seconds < kLeastSeconds) return std::nullopt;
   }
-  s.print(fmt::format("tuned is {:.2f}x the default", peers::ratio(times.sides[0], times.sides[1])));
-  out["gain"] = peers::ratio(times.sides[0], times.sides[1]);
-  if (peer != nullptr) {
-    const peers::SideTimes& ort = peer->times;
-    s.print(fmt::format(", {:.2f}x ONNX Runtime {} (default {:.2f}x); largest difference {:.1e} on {} random inputs",
-                        peers::ratio(ort, times.sides[1]), peer->version, peers::ratio(ort, times.sides[0]),
-                        std::max(times.max_error[0], times.max_error[1]), times.checked_inputs));
-    out["onnxruntime_version"] = peer->version;
-    out["speed_over_onnxruntime"] = peers::ratio(ort, times.sides[1]);
-    out["default_speed_over_onnxruntime"] = peers::ratio(ort, times.sides[0]);
-    out["max_error"] = std::max(times.max_error[0], times.max_error[1]);
+  if (options.trials) {
+    *options.trials -= first.trials;
+    if (*options.trials < 1) return std::nullopt;
   }
-  s.print("\n");
-  if (loses(times.sides[1], times.sides[0]))
-    s.print("the tuned kernels lose together: temper build times both again and keeps the faster; tune for longer\n");
-  if (!times.peers.empty() && peer == nullptr) s.progress("ONNX Runtime was not timed: " + times.peers[0].error);
-  out["wall_seconds"] = clock.seconds() - start;
-  return out;
+  return tune::tune(tasks, options);
+}
+
+/// The budget of the search without what is kept for the tasks of rival layouts.
+tune::Options without_rivals(tune::Options options) {
+  if (options.budget_seconds) *options.budget_seconds *= 1 - kRivalShare;
+  if (options.trials) {
+    const auto kept = static_cast<std::int64_t>(kRivalShare * static_cast<double>(*options.trials));
+    *options.trials -= kept;
+  }
+  return options;
 }
 
 nlohmann::json tune_work(Session& s, const TuneOptions& o) {
@@ -175,14 +173,18 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
   options.max_error = o.work.max_error;
   options.cancellation = s.cancellation;
 
-  graph::Program program;
-  std::vector<tune::Task> tasks;
+  const target::Target target = target::detect();
+  Model model;
+  ModelTasks tasks;
   if (o.work.model.empty()) {
-    tasks.push_back(tune::task_from_spec(o.work.spec, o.work.threads));
+    tasks.first.push_back(tune::task_from_spec(o.work.spec, o.work.threads));
   } else {
-    program = load_program(o.work);
-    tasks = tune::tasks_from_model(program, o.work.threads, target::detect());
-    s.progress(fmt::format("{}: {} tasks for {} steps", o.work.model, tasks.size(), program.steps.size()));
+    model = load_model(o.work);
+    tasks = tasks_of(model, o.work.threads, target);
+    const auto steps = std::transform_reduce(tasks.first.begin(), tasks.first.end(), 0, std::plus(),
+                                             [](const tune::Task& task) { return task.count; });
+    s.progress(fmt::format("{}: {} tasks for {} steps", o.work.model, tasks.first.size(), steps));
+    if (!tasks.rivals.empty()) s.progress(fmt::format("{} tasks of other layouts", tasks.rivals.size()));
   }
   const auto store = open_store(o.work.db, true);
   options.store = store.get();
@@ -192,8 +194,13 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
     const bool keep = e.kind == Kind::TaskFinished || (e.kind == Kind::NewBest && !s.terminal());
     if (keep || s.terminal()) s.live(progress_line(e), keep);
   };
-  const tune::Report report = tune::tune(tasks, options);
-  print_report(s, report);
+  const tune::Report report = tune::tune(tasks.first, tasks.rivals.empty() ? options : without_rivals(options));
+  print_report(s, report, true);
+  const std::optional<tune::Report> rivals = tune_rivals(tasks.rivals, options, report);
+  if (rivals) {
+    s.print("tasks of other layouts:\n");
+    print_report(s, *rivals, false);
+  }
   nlohmann::json out{{"tasks", nlohmann::json::array()},
                      {"wall_seconds", report.wall_seconds},
                      {"build", report.phases.build},
@@ -205,13 +212,19 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
                      {"seed", o.seed},
                      {"cancelled", report.cancelled}};
   for (const tune::TaskReport& t : report.tasks) out["tasks"].push_back(task_json(t));
+  if (rivals) {
+    out["rival_tasks"] = nlohmann::json::array();
+    for (const tune::TaskReport& t : rivals->tasks) out["rival_tasks"].push_back(task_json(t));
+    out["rival_trials"] = rivals->trials;
+    out["rival_wall_seconds"] = rivals->wall_seconds;
+  }
   const auto stopped = [&] {
     s.progress("stopped; everything that was measured is in " + o.work.db + ", the same command goes on from there");
     s.exit_code = 130;
     out["cancelled"] = true;
     return out;
   };
-  if (report.cancelled || s.cancellation.requested()) return stopped();
+  if (report.cancelled || (rivals && rivals->cancelled) || s.cancellation.requested()) return stopped();
   if (std::ranges::none_of(report.tasks, [](const tune::TaskReport& t) { return t.best_seconds > 0; })) {
     if (report.trials == 0 && report.tasks.front().failures.empty() && report.tasks.front().error.empty())
       throw Error(ErrorCode::InvalidArgument, "the budget ended before anything was measured", "--budget " + o.budget,
@@ -221,7 +234,9 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
   }
   if (o.work.model.empty()) return out;
   try {
-    out["whole_model"] = race(s, o, program, *store, target::detect(), race_seconds);
+    out["whole_model"] =
+        race_whole_model(s, model, *store, target,
+                         {.work = o.work, .with_peer = !o.no_peer, .seed = o.seed, .budget_seconds = race_seconds});
   } catch (const Error& error) {
     if (error.code() != ErrorCode::Cancelled) throw;
     return stopped();

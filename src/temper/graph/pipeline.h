@@ -8,6 +8,7 @@
 
 #include "temper/graph/graph.h"
 #include "temper/graph/passes/fix_shapes.h"
+#include "temper/graph/passes/layout.h"
 #include "temper/graph/tasks.h"
 
 namespace temper::graph {
@@ -28,5 +29,12 @@ Graph optimise(Graph graph, const ShapeFixes& fixes, const std::set<std::string>
 
 /// `optimise`, then `extract_tasks`, fused unless "fusion" is disabled, with parts unless "parts" is. Throws as both.
 Program make_program(Graph graph, const ShapeFixes& fixes, const std::set<std::string>& disabled = {});
+
+/// The first part of `optimise`: all passes before "layout". Throws as `optimise`.
+Graph optimise_before_layouts(Graph graph, const ShapeFixes& fixes, const std::set<std::string>& disabled = {});
+
+/// The rest of `make_program` for a graph that `optimise_before_layouts` returned, with these layouts for its chains;
+/// they are not looked at when "layout" is disabled.
+Program program_with_layouts(Graph graph, const Layouts& layouts, const std::set<std::string>& disabled = {});
 
 }  // namespace temper::graph

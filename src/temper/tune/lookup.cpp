@@ -34,12 +34,13 @@ struct Usable {
 };
 
 /// The fastest records of this definition that are within `max_error`; reads on until there is one.
-Usable fastest(const store::Store& store, const Task& task, const std::string& fingerprint, double max_error) {
+Usable fastest(const store::Store& store, const record::TaskKey& key, std::uint64_t definition_hash,
+               const std::string& fingerprint, double max_error) {
   for (int count = kRecordsRead;; count *= 2) {
     Usable out;
-    const std::vector<record::Record> read = store.best(task.key, fingerprint, count);
+    const std::vector<record::Record> read = store.best(key, fingerprint, count);
     for (const record::Record& record : read) {
-      if (record.definition_hash != task.definition_hash) continue;
+      if (record.definition_hash != definition_hash) continue;
       if (within_max_error(record.candidate.design, record.measurement, max_error)) {
         out.records.push_back(record);
       } else if (out.note.empty() && out.records.empty()) {
@@ -52,15 +53,16 @@ Usable fastest(const store::Store& store, const Task& task, const std::string& f
 
 /// Records that may be used, in the order in which they should be: winners fastest first, then the default's if it is
 /// known; other versions' last.
-Usable usable(const store::Store& store, const Task& task, const target::Target& target, double max_error) {
+Usable usable(const store::Store& store, const record::TaskKey& key, std::uint64_t definition_hash,
+              const target::Target& target, double max_error) {
   const std::string fingerprint = target::fingerprint(target);
-  auto [records, note] = fastest(store, task, fingerprint, max_error);
+  auto [records, note] = fastest(store, key, definition_hash, fingerprint, max_error);
   std::stable_partition(records.begin(), records.end(), is_current);
   if (records.empty()) return {{}, note};
   std::optional<record::Record> untuned;
-  for (record::Record& record : store.all(task.key, fingerprint)) {
+  for (record::Record& record : store.all(key, fingerprint)) {
     const bool matches = record.strategy == kDefaultOrigin && record.measurement.ok() &&
-                         record.definition_hash == task.definition_hash && is_current(record);
+                         record.definition_hash == definition_hash && is_current(record);
     if (matches) untuned = std::move(record);
   }
   if (!untuned) return {std::move(records), note};
@@ -100,7 +102,12 @@ Mode mode_from_environment() {
 
 std::optional<record::Record> best(const store::Store& store, const Task& task, const target::Target& target,
                                    double max_error) {
-  std::vector<record::Record> records = usable(store, task, target, max_error).records;
+  return best(store, task.key, task.definition_hash, target, max_error);
+}
+
+std::optional<record::Record> best(const store::Store& store, const record::TaskKey& key, std::uint64_t definition_hash,
+                                   const target::Target& target, double max_error) {
+  std::vector<record::Record> records = usable(store, key, definition_hash, target, max_error).records;
   if (records.empty()) return std::nullopt;
   return std::move(records.front());
 }
@@ -131,7 +138,7 @@ LookedUp schedule_for(const store::Store* store, const Task& task, const target:
                       std::span<const space::Template> templates, double max_error) {
   std::string note;
   if (store != nullptr) {
-    const Usable found_records = usable(*store, task, target, max_error);
+    const Usable found_records = usable(*store, task.key, task.definition_hash, target, max_error);
     note = found_records.note;
     for (const record::Record& record : found_records.records) {
       try {

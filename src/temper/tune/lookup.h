@@ -1,6 +1,7 @@
 // From a task to code without search: the stored winner where there is one, the default schedule otherwise.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +27,10 @@ Mode mode_from_environment();
 /// version is there. Nothing: a miss, which `store.why_not` explains.
 std::optional<record::Record> best(const store::Store& store, const Task& task, const target::Target& target,
                                    double max_error = kMaxError);
+
+/// The same for a key that no definition stands behind, such as the layouts of a model.
+std::optional<record::Record> best(const store::Store& store, const record::TaskKey& key, std::uint64_t definition_hash,
+                                   const target::Target& target, double max_error = kMaxError);
 
 struct LookedUp {
   std::optional<record::Record> record;  ///< absent: the default schedule

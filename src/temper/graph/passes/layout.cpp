@@ -46,23 +46,53 @@ bool moves_nothing(const Sizes& sizes, const std::vector<int>& order) {
   return true;
 }
 
+constexpr int kNoNode = -1;
+
+/// A node of the graph as it was before the pass.
+struct Member {
+  int chain = kNoNode;  ///< a node of the same chain, and of its first node itself; `kNoNode`: in no chain
+  std::int64_t transposed_nhwc = 0, transposed_nchw = 0;  ///< bytes, see `Chain`
+};
+
 class LayoutPass {
  public:
-  explicit LayoutPass(Graph& graph) : graph_(graph), states_(graph.values.size()) {}
+  /// Nodes for which `stays_nchw` is set keep their layout.
+  LayoutPass(Graph& graph, std::vector<bool> stays_nchw)
+      : graph_(graph), stays_nchw_(std::move(stays_nchw)), members_(graph.nodes.size()), states_(graph.values.size()) {}
 
   void run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
-    for (Node& node : nodes) visit(std::move(node));
+    for (Node& node : nodes) {
+      visit(std::move(node));
+      ++number_;
+    }
     for (ValueId& id : graph_.outputs) id = as(id, Layout::Nchw);
     remove_dead_code(graph_);
   }
+
+  /// The first node of the chain of node `n`; `kNoNode` when it is in none.
+  int chain_of(int n) const {
+    while (n != kNoNode && member(n).chain != n) n = member(n).chain;
+    return n;
+  }
+  const Member& member(int n) const { return members_[static_cast<std::size_t>(n)]; }
 
  private:
   struct State {
     Layout native = Layout::Nchw;
     ValueId twin = kAbsent;  ///< the same tensor in the other layout
+    int producer = kNoNode;  ///< the node of a chain that computes it, in NHWC
   };
+
+  Member& own(int n) { return members_[static_cast<std::size_t>(n)]; }
+
+  /// Makes the node at hand one of the chain that computes `id`, if there is one.
+  void join(ValueId id) {
+    if (id == kAbsent || state(id).producer == kNoNode) return;
+    const int a = chain_of(number_), b = chain_of(state(id).producer);
+    own(std::max(a, b)).chain = std::min(a, b);
+  }
 
   std::size_t rank(ValueId id) const { return graph_.value(id).shape->size(); }
   State& state(ValueId id) {
@@ -90,7 +120,15 @@ class LayoutPass {
     const ValueId result = graph_.add_value(Value{name, source.dtype, {}, {}, source.source});
     if (layout == Layout::Nhwc) graph_.value(result).order = kToNhwc;
     add_transpose(id, result, order, name);
+    // Into a chain for the node at hand, or out of the one that computes the value.
+    const int inside = layout == Layout::Nhwc ? number_ : state(id).producer;
+    own(inside).transposed_nhwc += transposed_bytes(id, order);
     return result;
+  }
+
+  std::int64_t transposed_bytes(ValueId id, const std::vector<int>& order) const {
+    const Sizes sizes = graph_.sizes(id);
+    return moves_nothing(sizes, order) ? 0 : element_count(sizes) * ir::bytes(graph_.value(id).dtype);
   }
 
   /// result = Transpose(id, order), as a Reshape where no element moves.
@@ -113,7 +151,9 @@ class LayoutPass {
   }
 
   void visit(Node node) {
-    if (can_read_nchw(node)) {
+    if (!stays_nchw_.empty() && stays_nchw_[static_cast<std::size_t>(number_)]) {
+      leave(std::move(node));
+    } else if (can_read_nchw(node)) {
       node.reads_nchw = true;
       emit_nhwc(std::move(node));
     } else if (is_one_of(kChannelsLast, node.op) && rank(node.inputs[0]) == 4) {
@@ -125,9 +165,13 @@ class LayoutPass {
                                   follow_pixels(node) || follow_slice(node) || follow_resize(node))) {
       emit_nhwc(std::move(node));
     } else {
-      for (ValueId& id : node.inputs) id = as(id, Layout::Nchw);
-      graph_.nodes.push_back(std::move(node));
+      leave(std::move(node));
     }
+  }
+
+  void leave(Node node) {
+    for (ValueId& id : node.inputs) id = as(id, Layout::Nchw);
+    graph_.nodes.push_back(std::move(node));
   }
 
   /// A dense convolution of few channels with constant weights, whose input nobody has needed as NHWC yet. More
@@ -150,11 +194,14 @@ class LayoutPass {
 
   void emit_nhwc(Node node) {
     node.layout = Layout::Nhwc;
+    own(number_).chain = number_;
+    for (const ValueId id : node.inputs) join(id);
     for (const ValueId id : node.outputs) {
       if (id == kAbsent || rank(id) != 4) continue;
       graph_.set_type(id, graph_.value(id).dtype, permuted(graph_.sizes(id), kToNhwc));
       graph_.value(id).order = kToNhwc;
       state(id).native = Layout::Nhwc;
+      state(id).producer = number_;
     }
     graph_.nodes.push_back(std::move(node));
   }
@@ -278,20 +325,59 @@ class LayoutPass {
   /// A transpose of what is stored as NHWC becomes one transpose, or none.
   void absorb(Node node) {
     std::vector<std::int64_t> reversed{3, 2, 1, 0};
-    std::vector<int> order;
+    std::vector<int> order, written;
     for (const std::int64_t axis : node.attributes.integers("perm", reversed)) {
+      written.push_back(static_cast<int>(axis));
       order.push_back(kToNchw[static_cast<std::size_t>(axis)]);
     }
-    add_transpose(node.inputs[0], node.outputs[0], order, node.name);
+    const ValueId in = node.inputs[0];
+    add_transpose(in, node.outputs[0], order, node.name);
     graph_.nodes.back().origins = node.origins;
+    if (const int inside = state(in).producer; inside != kNoNode) {
+      own(inside).transposed_nhwc += transposed_bytes(in, order);
+      if (!moves_nothing(permuted(graph_.sizes(in), kToNchw), written))
+        own(inside).transposed_nchw += element_count(graph_.sizes(in)) * ir::bytes(graph_.value(in).dtype);
+    }
   }
 
   Graph& graph_;
+  std::vector<bool> stays_nchw_;
+  std::vector<Member> members_;
   std::vector<State> states_;
+  int number_ = 0;  ///< of the node at hand
 };
 
 }  // namespace
 
-void assign_layouts(Graph& graph) { LayoutPass(graph).run(); }
+std::vector<Chain> find_chains(const Graph& graph) {
+  Graph copy = graph;
+  LayoutPass pass(copy, {});
+  pass.run();
+  std::vector<Chain> chains;
+  std::vector<std::size_t> number(graph.nodes.size());  // of the chain, by its first node
+  for (int n = 0; n < static_cast<int>(graph.nodes.size()); ++n) {
+    const int first = pass.chain_of(n);
+    if (first == kNoNode) continue;
+    if (first == n) {
+      number[static_cast<std::size_t>(n)] = chains.size();
+      chains.push_back(Chain{graph.nodes[static_cast<std::size_t>(n)].name, {}});
+    }
+    Chain& chain = chains[number[static_cast<std::size_t>(first)]];
+    chain.nodes.push_back(n);
+    chain.transposed_nhwc += pass.member(n).transposed_nhwc;
+    chain.transposed_nchw += pass.member(n).transposed_nchw;
+  }
+  return chains;
+}
+
+void assign_layouts(Graph& graph, const Layouts& layouts) {
+  const std::vector<Chain> chains = find_chains(graph);
+  TEMPER_CHECK(layouts.size() == chains.size(), "one layout for each chain");
+  std::vector<bool> stays_nchw(graph.nodes.size(), false);
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    for (const int n : chains[i].nodes) stays_nchw[static_cast<std::size_t>(n)] = layouts[i] == Layout::Nchw;
+  }
+  LayoutPass(graph, std::move(stays_nchw)).run();
+}
 
 }  // namespace temper::graph
