@@ -150,14 +150,35 @@ std::string compare(const ir::Compute& compute, ir::Oracle& oracle,
   return {};
 }
 
+/// Where the element at a row-major offset lies.
+std::size_t place_of(const ir::Stage& stage, std::size_t offset) {
+  const std::vector<std::int64_t> shape = stage.shape(), strides = stage.memory_strides();
+  std::int64_t rest = static_cast<std::int64_t>(offset), place = 0;
+  for (std::size_t i = shape.size(); i-- > 0; rest /= shape[i]) place += rest % shape[i] * strides[i];
+  return static_cast<std::size_t>(place);
+}
+
+/// Whether what lies between the elements of an output is as it was.
+bool gaps_intact(const ir::Stage& stage, ir::DType dtype, std::span<const std::byte> before,
+                 std::span<const std::byte> after) {
+  const auto width = static_cast<std::size_t>(ir::bytes(dtype));
+  std::vector<bool> is_gap(after.size() / width, true);
+  std::size_t elements = 1;
+  for (const std::int64_t extent : stage.shape()) elements *= static_cast<std::size_t>(extent);
+  for (std::size_t e = 0; e < elements; ++e) is_gap[place_of(stage, e)] = false;
+  for (std::size_t i = 0; i < is_gap.size(); ++i) {
+    if (is_gap[i] && std::memcmp(&before[i * width], &after[i * width], width) != 0) return false;
+  }
+  return true;
+}
+
 /// Contents of every input, drawn from `data`.
 std::map<std::string, std::vector<std::byte>> contents_of(const ir::Compute& compute, const RandomStream& data,
                                                           double special) {
   std::map<std::string, std::vector<std::byte>> out;
   for (const ir::StagePtr& stage : compute.stages) {
     if (stage->kind != ir::StageKind::Placeholder) continue;
-    std::size_t size = static_cast<std::size_t>(ir::bytes(stage->dtypes[0]));
-    for (std::int64_t extent : stage->shape()) size *= static_cast<std::size_t>(extent);
+    const auto size = static_cast<std::size_t>(stage->memory_elements() * ir::bytes(stage->dtypes[0]));
     std::vector<std::byte>& bytes = out[stage->name];
     bytes.resize(size);
     RandomStream contents = data.fork(stage->name);
@@ -208,7 +229,8 @@ std::string localise(const ir::Compute& compute, const nest::Program& program, c
     }
     const std::string wrong = compare(compute, oracle, [&](std::size_t o, int c, std::size_t e) {
       const auto component = static_cast<std::size_t>(c);
-      return element(memory[places[o][component]].data(), compute.outputs[o]->dtypes[component], e);
+      const ir::Stage& stage = *compute.outputs[o];
+      return element(memory[places[o][component]].data(), stage.dtypes[component], place_of(stage, e));
     });
     text += "kernel: " + (wrong.empty() ? "right" : wrong) + "\n";
   } catch (const std::exception& error) {
@@ -308,6 +330,8 @@ Outcome Checker::check(const ir::Compute& compute, const schedule::Schedule& s, 
         places[output].push_back(static_cast<std::size_t>(i));
       }
     }
+    std::vector<std::vector<std::byte>> before;
+    for (const GuardedMemory& m : memory) before.emplace_back(m.bytes().begin(), m.bytes().end());
     ir::Oracle oracle(compute, inputs);
     const int signal = run_trapping_faults(run_artifact, &run);
     if (signal != 0)
@@ -318,9 +342,17 @@ Outcome Checker::check(const ir::Compute& compute, const schedule::Schedule& s, 
         return failed("writes beside buffer " + std::string(library.info().buffers[i].name) + "\n" +
                       localise(compute, program, kernel, inputs, oracle, memory));
     }
+    for (std::size_t o = 0; o < places.size(); ++o) {
+      const ir::Stage& written = *compute.outputs[o];
+      for (std::size_t c = 0; c < places[o].size(); ++c) {
+        if (!gaps_intact(written, written.dtypes[c], before[places[o][c]], memory[places[o][c]].bytes()))
+          return failed("writes between the elements of " + written.name);
+      }
+    }
     const std::string wrong = compare(compute, oracle, [&](std::size_t o, int c, std::size_t e) {
       const auto component = static_cast<std::size_t>(c);
-      return element(memory[places[o][component]].data(), compute.outputs[o]->dtypes[component], e);
+      const ir::Stage& written = *compute.outputs[o];
+      return element(memory[places[o][component]].data(), written.dtypes[component], place_of(written, e));
     });
     if (!wrong.empty()) return failed(wrong + "\n" + localise(compute, program, kernel, inputs, oracle, memory));
     return {};
@@ -351,6 +383,7 @@ std::set<std::string> features_of(const schedule::Schedule& s) {
   for (const schedule::StageSchedule& stage : s.stages()) {
     const bool registers = stage.scope == schedule::Scope::Register;
     if (registers) out.insert("register");
+    if (!stage.definition->strides.empty()) out.insert(stage.is_placeholder() ? "input with gaps" : "output with gaps");
     if (stage.prepared) out.insert(stage.layout.empty() ? "prepared" : "prepared with a layout");
     if (!stage.layout.empty()) out.insert("layout");
     if (stage.store_set && !(stage.store.loop == stage.compute.loop)) out.insert("store_at");

@@ -54,6 +54,9 @@ TEST(Fuzz, EveryAcceptedPairEqualsTheOracle) {
   for (const auto& [feature, count] : features) std::printf("  with %5d  %s\n", count, feature.c_str());
   if (failures > 0) return;
   EXPECT_GE(accepted * 2, pairs) << "most pairs are refused: draw more plausible schedules";
+  if (pairs < 300) return;
+  EXPECT_GE(features["input with gaps"] * 20, static_cast<int>(pairs));
+  EXPECT_GE(features["output with gaps"] * 20, static_cast<int>(pairs));
 }
 
 }  // namespace

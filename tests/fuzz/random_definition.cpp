@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <vector>
 
 namespace temper::fuzz {
@@ -481,6 +482,36 @@ class Generator {
 
 }  // namespace
 
-Definition random_definition(RandomStream& random) { return Generator(random).generate(); }
+namespace {
+
+/// Some inputs and outputs lie among others: their rows, or their elements, have gaps between them.
+void add_gaps(Definition& definition, RandomStream random) {
+  if (!random.chance(0.3)) return;
+  std::map<std::string, std::vector<std::int64_t>> strides;
+  for (const ir::StagePtr& stage : definition.compute.stages) {
+    const auto& outputs = definition.compute.outputs;
+    const bool is_output = std::find(outputs.begin(), outputs.end(), stage) != outputs.end();
+    if ((stage->kind != ir::StageKind::Placeholder && !is_output) || stage->axes.empty() || !random.chance(0.6))
+      continue;
+    const std::vector<std::int64_t> shape = stage->shape();
+    std::vector<std::int64_t> steps(shape.size());
+    std::int64_t inner = 1;
+    for (std::size_t i = shape.size(); i-- > 0;) {
+      const double likely = i + 1 == shape.size() ? 0.15 : 0.6;
+      steps[i] = inner + (random.chance(likely) ? random.uniform_int(1, 5) : 0);
+      inner += (shape[i] - 1) * steps[i];
+    }
+    strides[stage->name] = steps;
+  }
+  definition.compute = ir::with_strides(definition.compute, strides);
+}
+
+}  // namespace
+
+Definition random_definition(RandomStream& random) {
+  Definition definition = Generator(random).generate();
+  add_gaps(definition, random.fork("gaps"));
+  return definition;
+}
 
 }  // namespace temper::fuzz

@@ -1,5 +1,6 @@
 // Random compute definitions of the kinds that a schedule has to deal with: products, convolutions, pooling, row
-// reductions, elementwise chains, movement. Extents are tiny, prime and padded as often as round.
+// reductions, elementwise chains, movement. Extents are tiny, prime and padded as often as round; some tensors have
+// gaps between their elements.
 #pragma once
 
 #include <string>

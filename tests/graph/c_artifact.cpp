@@ -52,12 +52,6 @@ std::string buffer_name(const ir::Stage& stage, int component) {
   return stage.name + (stage.dtypes.size() > 1 ? "_" + std::to_string(component) : "");
 }
 
-std::int64_t elements(const ir::Stage& stage) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : stage.shape()) count *= size;
-  return count;
-}
-
 class Writer {
  public:
   explicit Writer(const ir::Compute& compute) : compute_(compute) {}
@@ -98,7 +92,7 @@ class Writer {
     const std::string name = buffer_name(stage, component);
     pointers_ << "  " << c_type(dtype) << "* b_" << name << " = buffers[" << count_ << "];\n";
     table_ << "{\"" << name << "\", " << role << ", " << static_cast<int>(dtype) << ", "
-           << elements(stage) * ir::bytes(dtype) << ", 1, 0},";
+           << stage.memory_elements() * ir::bytes(dtype) << ", 1, 0},";
     ++count_;
   }
 
@@ -117,10 +111,9 @@ class Writer {
 
   std::string offset(const ir::Stage& stage, const std::vector<Expr>& index) {
     std::string text = "0";
-    const std::vector<std::int64_t> shape = stage.shape();
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-      text = "((" + text + ") * INT64_C(" + std::to_string(shape[i]) + ") + " + expression(index[i]) + ")";
-    }
+    const std::vector<std::int64_t> strides = stage.memory_strides();
+    for (std::size_t i = 0; i < strides.size(); ++i)
+      text += " + INT64_C(" + std::to_string(strides[i]) + ") * " + expression(index[i]);
     return text;
   }
 

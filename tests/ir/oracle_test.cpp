@@ -53,6 +53,20 @@ TEST(Oracle, MatmulWithMagnitude) {
   }
 }
 
+TEST(Oracle, ReadsPastTheGaps) {
+  const Tensor a = placeholder("A", {2, 3});
+  const Compute compute =
+      with_strides(make_compute({define("out", {3, 2}, [&](Axis i, Axis j) { return Definition(a(j, i) * 2.0F); })}),
+                   {{"A", {7, 2}}, {"out", {5, 1}}});
+  std::vector<float> memory(12, -1);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) memory[i * 7 + j * 2] = static_cast<float>(3 * i + j);
+  }
+  Oracle oracle(compute, {{"A", as_bytes(memory)}});
+  EXPECT_THAT(oracle.all(*compute.outputs[0]), ::testing::ElementsAre(0, 6, 2, 8, 4, 10));
+  EXPECT_THROW(Oracle(compute, {{"A", as_bytes(numbers(6, 1))}}), Error) << "as many bytes as without gaps";
+}
+
 TEST(Oracle, TermsOutsideThePredicateDoNotExist) {
   // An infinite weight at the border would turn a select-with-zero padding into NaN.
   const Tensor in = placeholder("in", {4}), w = placeholder("w", {3});

@@ -52,6 +52,16 @@ void expect_round_trip(const Compute& compute) {
   EXPECT_NO_THROW(verify(parsed)) << text;
 }
 
+TEST(Text, NamesStridesWhereThereAreSome) {
+  const Compute dense = padded_convolution();
+  const Compute compute = with_strides(dense, {{"in", {3}}, {"out", {2}}});
+  EXPECT_THAT(print(compute), HasSubstr("placeholder in[i0: 8] strides 3: f32\n"));
+  EXPECT_THAT(print(compute), HasSubstr("stage out[x: 8] strides 2: f32\n"));
+  expect_round_trip(compute);
+  EXPECT_NE(structural_hash(compute), structural_hash(dense));
+  EXPECT_NE(structural_hash(compute), structural_hash(with_strides(dense, {{"in", {4}}, {"out", {2}}})));
+}
+
 TEST(Text, RoundTripsConvolution) { expect_round_trip(padded_convolution()); }
 
 TEST(Text, RoundTripsUserReducerInFull) {

@@ -49,6 +49,31 @@ Compute padded(bool predicate, std::int64_t pad = 1) {
   return make_compute({out});
 }
 
+TEST(Verify, StridesAreNestedAndOfWhatTheCallerGives) {
+  const Compute c = matmul(4, 5, 6);
+  const auto refusal_of = [&](const std::string& stage, const std::vector<std::int64_t>& strides) -> std::string {
+    try {
+      with_strides(c, {{stage, strides}});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal_of("A", {6, 1}), "accepted");
+  EXPECT_EQ(refusal_of("A", {11, 2}), "accepted") << "rows end with their last element";
+  EXPECT_EQ(refusal_of("C", {40, 1}), "accepted");
+  EXPECT_THAT(refusal_of("A", {10, 2}), HasSubstr("a stride of 10 along axis 'i0' does not clear"));
+  EXPECT_THAT(refusal_of("A", {1, 6}), HasSubstr("does not clear"));
+  EXPECT_THAT(refusal_of("A", {6, 0}), HasSubstr("does not clear"));
+  EXPECT_THAT(refusal_of("C", {5}), HasSubstr("1 strides for 2 axes"));
+  EXPECT_THAT(refusal_of("D", {5, 1}), HasSubstr("no stage 'D'"));
+  const Tensor a = placeholder("A", {3, 4});
+  const Tensor inner = define("inner", {3, 4}, [&](Axis i, Axis j) { return Definition(a(i, j) + 1.0F); });
+  const Compute two = make_compute({define("out", {3, 4}, [&](Axis i, Axis j) { return Definition(inner(i, j)); })});
+  EXPECT_THROW(with_strides(two, {{"inner", {8, 1}}}), Error);
+  EXPECT_EQ(with_strides(two, {{"out", {8, 1}}}).outputs[0]->memory_elements(), 20);
+}
+
 TEST(Verify, AcceptsReadProtectedByPredicate) { EXPECT_EQ(refusal(padded(true)), "accepted"); }
 TEST(Verify, RefusesReadOutsideTheDomain) {
   EXPECT_EQ(refusal(padded(false)),

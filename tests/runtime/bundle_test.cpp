@@ -55,9 +55,10 @@ TEST(Bundle, GivesBackThePlan) {
   ASSERT_EQ(loaded->tensors.size(), plan.tensors.size());
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
     const PlanTensor &a = loaded->tensors[i], &b = plan.tensors[i];
-    EXPECT_EQ(
-        std::tie(a.name, a.dtype, a.shape, a.bytes, a.kind, a.constant, a.view_of, a.view_offset, a.arena_offset),
-        std::tie(b.name, b.dtype, b.shape, b.bytes, b.kind, b.constant, b.view_of, b.view_offset, b.arena_offset));
+    EXPECT_EQ(std::tie(a.name, a.dtype, a.shape, a.bytes, a.kind, a.constant, a.view_of, a.view_offset, a.strides,
+                       a.arena_offset),
+              std::tie(b.name, b.dtype, b.shape, b.bytes, b.kind, b.constant, b.view_of, b.view_offset, b.strides,
+                       b.arena_offset));
   }
   ASSERT_EQ(loaded->steps.size(), plan.steps.size());
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -144,7 +145,8 @@ TEST(Bundle, ExplainsOtherVersionsAndOtherFiles) {
   const TemporaryFolder folder;
   save_bundle(two_step_plan(), folder / "m.temper");
   const std::vector<std::byte> bytes = read_file(folder / "m.temper");
-  expect_refused(with_header(bytes, 8, 2, 4), ErrorCode::Version, "has version 2, this Temper reads up to 1");
+  expect_refused(with_header(bytes, 8, 3, 4), ErrorCode::Version, "has version 3, this Temper reads up to 2");
+  EXPECT_NO_THROW(parse_bundle(Bytes::copy_of(with_header(bytes, 8, 1, 4)), "version 1"));
   expect_refused(with_header(bytes, 8, 0, 4), ErrorCode::Corrupt, "header is damaged");
   expect_refused(with_header(bytes, 24, ~std::uint64_t{0}, 8), ErrorCode::Corrupt, "header is damaged");
   expect_refused(with_header(bytes, 24, 8, 8), ErrorCode::Corrupt, "description is damaged");

@@ -153,6 +153,28 @@ TEST(Executor, OutputsMayViewInputsAndConstants) {
   EXPECT_EQ(tail[48], 0) << "written past its end";
 }
 
+TEST(Executor, OutputsThatViewRowsAreGatheredFromThem) {
+  Plan plan;
+  plan.tensors = {tensor("x", TensorKind::Input), tensor("columns", TensorKind::Output, {8, 3}),
+                  tensor("every", TensorKind::Output, {2, 2, 1, 2})};
+  plan.tensors[1].view_of = plan.tensors[2].view_of = 0;
+  plan.tensors[1].strides = {8, 1};
+  plan.tensors[1].view_offset = 8;
+  plan.tensors[2].strides = {32, 16, 8, 3};
+  plan.inputs = {0};
+  plan.outputs = {1, 2};
+  plan_memory(plan);
+  Executor executor(share(plan));
+  Values x, columns, every;
+  for (std::size_t i = 0; i < 64; ++i) x[i] = static_cast<float>(i);
+  const void* inputs[] = {x.begin};
+  void* outputs[] = {columns.begin, every.begin};
+  executor.run(inputs, outputs);
+  for (std::size_t i = 0; i < 24; ++i) EXPECT_EQ(columns[i], static_cast<float>(i / 3 * 8 + i % 3 + 2));
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(every[i], static_cast<float>(i / 4 * 32 + i / 2 % 2 * 16 + i % 2 * 3));
+  EXPECT_EQ(columns[24], 0) << "written past its end";
+}
+
 void expect_refused(Plan plan, ErrorCode code, const std::string& text) {
   try {
     Executor executor(share(std::move(plan)));

@@ -100,6 +100,14 @@ TEST(Plan, ValidationNamesTheCulprit) {
        [](Plan& p) {
          p.tensors[2].view_of = 0, p.tensors[2].view_offset = 2, p.tensors[2].bytes = 64, p.tensors[2].shape = {};
        }},
+      {"only a view has gaps", [](Plan& p) { p.tensors[2].strides = {8, 1}; }},
+      {"not as many strides", [](Plan& p) { p.tensors[2].view_of = 3, p.tensors[2].strides = {1}; }},
+      {"impossible strides", [](Plan& p) { p.tensors[2].view_of = 3, p.tensors[2].strides = {7, 1}; }},
+      {"impossible strides", [](Plan& p) { p.tensors[2].view_of = 3, p.tensors[2].strides = {INT64_MAX / 4, 1}; }},
+      {"its shape needs 284 bytes, it has 256",
+       [](Plan& p) { p.tensors[2].view_of = 3, p.tensors[2].strides = {9, 1}; }},
+      {"views memory outside",
+       [](Plan& p) { p.tensors[2].view_of = 3, p.tensors[2].strides = {9, 1}, p.tensors[2].bytes = 284; }},
       {"an input cannot be a view", [](Plan& p) { p.tensors[0].view_of = 1; }},
       {"there is no tensor for an input", [](Plan& p) { p.inputs[0] = 9; }},
       {"of another kind", [](Plan& p) { p.inputs[0] = 2; }},

@@ -177,6 +177,27 @@ output S
   EXPECT_EQ(stage_text(pool, "S"), "S\n  for i\n    reduce a_b\n");
 }
 
+TEST(Schedule, GapsStayWithTheOutput) {
+  const ir::Compute compute = ir::parse_compute(R"(placeholder X[i: 4, j: 6]: f32
+stage S[a: 2, b: 2, j: 6] strides 40, 20, 2: f32
+  body X[a * 2 + b, j]
+output S
+)");
+  Schedule s(compute);
+  replay(s, parse_trace("cache_write S"));
+  EXPECT_EQ(s[s.stage("S")].definition->strides, (std::vector<std::int64_t>{40, 20, 2}));
+  EXPECT_TRUE(s[s.stage("S_local")].definition->strides.empty());
+  Schedule fused(compute);
+  replay(fused, parse_trace("fuse_axes S a b"));
+  EXPECT_EQ(fused[fused.stage("S")].definition->strides, (std::vector<std::int64_t>{20, 2}));
+  try {
+    replay(fused, parse_trace("fuse_axes S a_b j"));
+    ADD_FAILURE() << "no error";
+  } catch (const ScheduleError& error) {
+    EXPECT_EQ(error.rule(), "Gaps");
+  }
+}
+
 // Definitions are immutable: a change upstream gives every reader a new one, whatever memory the old ones had.
 TEST(Schedule, ChangesReachReadersOfReaders) {
   std::string compute = "placeholder A[i: 4]: f32\nstage s0[i: 4]: f32\n  body A[i] * 2.0\n";

@@ -59,6 +59,21 @@ TEST(Reference, EveryCornerIsChecked) {
   }
 }
 
+TEST(Reference, FindsElementsBetweenGaps) {
+  const ir::Compute compute = ir::with_strides(testing::product(9, 7, 5), {{"A", {8, 1}}, {"C", {20, 2}}});
+  Reference reference(compute, 16, 1);
+  EXPECT_EQ(reference.data().inputs.front().bytes.size(), (8 * 8 + 5) * sizeof(float));
+  EXPECT_EQ(reference.data().outputs.front().bytes, (8 * 20 + 6 * 2 + 1) * 4);
+  const std::string dense = right_outputs(compute, reference.data()).at("C");
+  std::string bytes(static_cast<std::size_t>(reference.data().outputs.front().bytes), '\xff');
+  for (std::size_t i = 0; i < 63; ++i)
+    std::memcpy(bytes.data() + (i / 7 * 20 + i % 7 * 2) * 4, dense.data() + i * 4, 4);
+  std::string wrong = bytes;
+  change(wrong, 8 * 20 + 6 * 2, 0.01F);
+  EXPECT_TRUE(reference.establish({{"C", wrong}}).has_value());
+  EXPECT_EQ(reference.establish({{"C", bytes}}), std::nullopt);
+}
+
 TEST(Reference, RoundingIsAllowedAndNoMore) {
   const ir::Compute compute = testing::product(4, 4, 64);
   Reference reference(compute, 16, 1);

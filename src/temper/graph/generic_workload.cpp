@@ -45,15 +45,22 @@ bool is_elementwise(const Node& node) {
   return ops::find_operator(node.op)->kind == ops::OperatorClass::Elementwise && node.op != "BatchNormalization";
 }
 
-/// Broadcast shapes of all operands with the axes merged that none of them tells apart.
+/// Shape of an operand and, where it lies among others, its strides.
+struct Stored {
+  Sizes sizes, strides;
+};
+
+/// Broadcast shapes of all operands with the axes merged that none of them tells apart, by shape or by strides.
 class Collapse {
  public:
-  Collapse(const Sizes& full, const std::vector<Sizes>& operands) : full_(full) {
-    for (std::size_t axis = 0; axis < full.size(); ++axis) {
-      if (full[axis] == 1) continue;
-      const bool joins = !groups_.empty() && std::all_of(operands.begin(), operands.end(), [&](const Sizes& sizes) {
-        return is_full(sizes, axis) == is_full(sizes, groups_.back().back());
-      });
+  Collapse(const Stored& full, const std::vector<Stored>& operands) : full_(full.sizes) {
+    for (std::size_t axis = 0; axis < full_.size(); ++axis) {
+      if (full_[axis] == 1) continue;
+      const bool joins = !groups_.empty() && follows(full, axis) &&
+                         std::all_of(operands.begin(), operands.end(), [&](const Stored& operand) {
+                           return is_full(operand.sizes, axis) == is_full(operand.sizes, groups_.back().back()) &&
+                                  follows(operand, axis);
+                         });
       if (joins) {
         groups_.back().push_back(axis);
       } else {
@@ -75,6 +82,13 @@ class Collapse {
   }
 
  private:
+  /// Whether what lies along `axis` ends where the next step along the axis merged before it goes.
+  bool follows(const Stored& operand, std::size_t axis) const {
+    const std::size_t before = groups_.back().back(), missing = full_.size() - operand.sizes.size();
+    if (operand.strides.empty() || before < missing || !is_full(operand.sizes, axis)) return true;
+    return operand.strides[before - missing] == operand.strides[axis - missing] * full_[axis];
+  }
+
   bool is_full(const Sizes& sizes, std::size_t axis) const {
     const std::size_t missing = full_.size() - sizes.size();
     return axis >= missing && sizes[axis - missing] != 1;
@@ -117,7 +131,7 @@ class Builder {
     }
     bound.work.compute = ir::make_compute(wanted);
     ir::verify(bound.work.compute);
-    bound.work.op = elementwise ? "elementwise" : lower_case(base.op);
+    bound.work.op = elementwise ? kElementwise : lower_case(base.op);
     bound.work.fields = fields(base, elementwise, bound.work.compute);
     bound.work.flops = ops::flops(bound.work.compute);
     bound.work.tolerance = ops::tolerance_factor(bound.work.compute);
@@ -152,14 +166,15 @@ class Builder {
   }
 
   void collapse() {
-    std::vector<Sizes> shapes;
-    for (const auto& [id, operand] : operands_) shapes.push_back(graph_.sizes(id));
-    const Sizes full = graph_.sizes(last().outputs[0]);
+    const auto stored = [&](ValueId id) { return Stored{graph_.sizes(id), graph_.value(id).strides}; };
+    std::vector<Stored> shapes;
+    for (const auto& [id, operand] : operands_) shapes.push_back(stored(id));
+    const Stored full = stored(last().outputs[0]);
     const Collapse plan(full, shapes);
-    out_sizes_ = plan.apply(full);
+    out_sizes_ = plan.apply(full.sizes);
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       const Value& value = graph_.value(operands_[i].first);
-      const std::vector<ir::Extent> shape = ops::extents(plan.apply(shapes[i]));
+      const std::vector<ir::Extent> shape = ops::extents(plan.apply(shapes[i].sizes));
       operands_[i].second.tensor = value.is_constant() ? ir::constant(operand_name(i), shape, value.dtype)
                                                        : ir::placeholder(operand_name(i), shape, value.dtype);
     }

@@ -8,10 +8,13 @@
 
 namespace temper::graph {
 
+/// Name of the workloads of purely elementwise groups.
+inline constexpr const char* kElementwise = "elementwise";
+
 /// The first node as its operator defines it (or, when it is elementwise, as part of the one stage "out"), and the
 /// elementwise nodes behind it in the stage "out". Placeholders are in0, in1, … by first use; contents that the
 /// definition has absorbed (bounds, axes, scalars) are part of the key. Purely elementwise groups have the axes
-/// collapsed that no operand tells apart.
+/// collapsed that no operand tells apart, by its shape or its strides.
 BoundWorkload generic_workload(const Graph& graph, const Group& group);
 
 }  // namespace temper::graph

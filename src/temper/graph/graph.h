@@ -40,6 +40,9 @@ struct Value {
   std::string source = {};
   /// How it is stored: axis i is axis `order[i]` of the source. Empty: in the source's order.
   std::vector<int> order = {};
+  /// How many elements apart neighbours along each axis lie, where that is not row-major without gaps. Empty until
+  /// `extract_tasks` finds the value a place inside of another.
+  Sizes strides = {};
   bool is_constant() const { return data.has_value(); }
 };
 

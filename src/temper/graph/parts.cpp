@@ -63,13 +63,18 @@ std::optional<Layout> picked(const ir::Stage& stage, const Sizes& strides) {
   return layout;
 }
 
-/// Whether elements of these strides follow each other row by row without gaps.
-bool is_row_major(const Sizes& sizes, const Sizes& given) {
-  const Sizes dense = strides(sizes);
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] != 1 && given[i] != dense[i]) return false;
+/// Rows that are shorter are copied: they are neither read nor written by whole vectors.
+constexpr std::int64_t kShortestRow = 32;  ///< bytes
+
+/// Elements that lie without gaps.
+std::int64_t row_of(const Sizes& sizes, const Sizes& given) {
+  std::int64_t elements = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 1) continue;
+    if (given[i] != elements) break;
+    elements *= sizes[i];
   }
-  return true;
+  return elements;
 }
 
 class Placement {
@@ -82,8 +87,16 @@ class Placement {
         computed_(graph_.values.size(), false),
         is_part_(graph_.values.size(), false) {
     plan_.needless.resize(groups.size(), false);
+    for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+      const auto id = static_cast<ValueId>(i);
+      aliases_[storage_of(program, id)].push_back(id);
+    }
     for (const BoundWorkload& work : workloads) {
       for (const ValueId id : work.outputs) computed_[index(id)] = true;
+      for (std::size_t i = 0; i < work.values.size(); ++i)
+        add_use(work, work.values[i], *work.work.compute.stage(work.operands[i]));
+      for (std::size_t i = 0; i < work.outputs.size(); ++i)
+        add_use(work, work.outputs[i], *work.work.compute.outputs[i]);
     }
   }
 
@@ -99,26 +112,58 @@ class Placement {
   }
 
  private:
+  /// A part that may come to be.
+  struct Candidate {
+    Part part;
+    Sizes strides;  ///< of `part.value`
+  };
+
+  void add_use(const BoundWorkload& work, ValueId id, const ir::Stage& stage) {
+    if (!has_any_shape(work)) shapes_[id].push_back(stage.shape());
+  }
+
+  Sizes strides_of(ValueId id) const {
+    const auto found = plan_.strides.find(id);
+    return found == plan_.strides.end() ? strides(graph_.sizes(id)) : found->second;
+  }
+
+  /// Whether everything that computes or reads a storage can do so where it has these strides.
+  bool admits(ValueId storage, const Sizes& given) const {
+    const Sizes sizes = graph_.sizes(storage);
+    if (is_row_major(sizes, given)) return true;
+    if (row_of(sizes, given) * ir::bytes(graph_.value(storage).dtype) < kShortestRow) return false;
+    return std::ranges::all_of(aliases_.at(storage), [&](ValueId id) {
+      const Sizes alias = graph_.sizes(id);
+      const auto of_alias = reshaped_strides(sizes, given, alias);
+      const auto shapes = shapes_.find(id);
+      return of_alias && (shapes == shapes_.end() || std::ranges::all_of(shapes->second, [&](const Sizes& shape) {
+                            return reshaped_strides(alias, *of_alias, shape).has_value();
+                          }));
+    });
+  }
+
   const Node& node(std::size_t g) const { return graph_.nodes[index(groups_[g].nodes[0])]; }
   bool is_lone(std::size_t g, std::string_view op) const { return groups_[g].nodes.size() == 1 && node(g).op == op; }
 
   void join(std::size_t g) {
     const Node& concat = node(g);
     const ValueId whole = concat.outputs[0];
-    const Sizes sizes = graph_.sizes(whole), steps = strides(sizes);
+    const Sizes steps = strides_of(whole);
     std::int64_t axis = concat.attributes.integer("axis", 1);
-    if (axis < 0) axis += static_cast<std::int64_t>(sizes.size());
-    std::vector<Part> parts;
+    if (axis < 0) axis += static_cast<std::int64_t>(steps.size());
+    std::vector<Candidate> parts;
     std::int64_t offset = 0;
     for (const ValueId id : concat.inputs) {
-      const Sizes part_sizes = graph_.sizes(id);
+      const Sizes sizes = graph_.sizes(id);
       const ValueId storage = storage_of(program_, id);
       const bool is_wanted_twice =
-          std::any_of(parts.begin(), parts.end(), [&](const Part& part) { return part.value == storage; });
+          std::ranges::any_of(parts, [&](const Candidate& other) { return other.part.value == storage; });
       if (!computed_[index(storage)] || is_part_[index(storage)] || is_wanted_twice) return;
-      if (element_count(part_sizes) == 0 || !is_row_major(part_sizes, steps)) return;
-      parts.push_back({storage, whole, offset, true});
-      offset += part_sizes[index(axis)] * steps[index(axis)];
+      if (element_count(sizes) == 0) return;
+      const auto given = reshaped_strides(sizes, steps, graph_.sizes(storage));
+      if (!given || !admits(storage, *given)) return;
+      parts.push_back({{storage, whole, offset, true}, *given});
+      offset += sizes[index(axis)] * steps[index(axis)];
     }
     accept(g, parts);
   }
@@ -126,21 +171,29 @@ class Placement {
   void cut(std::size_t g) {
     const BoundWorkload& work = workloads_[g];
     const ValueId whole = node(g).inputs[0];
-    std::vector<Part> parts;
+    if (graph_.value(storage_of(program_, whole)).is_constant()) return;
+    std::vector<Candidate> parts;
     for (std::size_t i = 0; i < work.outputs.size(); ++i) {
       const ValueId id = work.outputs[i];
       const Sizes sizes = graph_.sizes(id);
-      const auto layout = picked(*work.work.compute.outputs[i], strides(graph_.sizes(whole)));
-      if (is_part_[index(id)] || graph_.value(storage_of(program_, whole)).is_constant()) return;
-      if (element_count(sizes) == 0 || !layout || !is_row_major(sizes, layout->strides)) return;
-      parts.push_back({id, whole, layout->offset, false});
+      const auto layout = picked(*work.work.compute.outputs[i], strides_of(whole));
+      if (is_part_[index(id)] || element_count(sizes) == 0 || !layout) return;
+      const auto given = reshaped_strides(sizes, layout->strides, sizes);
+      if (!given || !admits(id, *given)) return;
+      parts.push_back({{id, whole, layout->offset, false}, *given});
     }
     accept(g, parts);
   }
 
-  void accept(std::size_t g, const std::vector<Part>& parts) {
-    for (const Part& part : parts) is_part_[index(part.value)] = true;
-    plan_.parts.insert(plan_.parts.end(), parts.begin(), parts.end());
+  void accept(std::size_t g, const std::vector<Candidate>& parts) {
+    for (const auto& [part, given] : parts) {
+      is_part_[index(part.value)] = true;
+      plan_.parts.push_back(part);
+      const Sizes sizes = graph_.sizes(part.value);
+      if (is_row_major(sizes, given)) continue;
+      for (const ValueId id : aliases_.at(part.value))
+        plan_.strides[id] = *reshaped_strides(sizes, given, graph_.sizes(id));
+    }
     plan_.needless[g] = true;
   }
 
@@ -148,7 +201,9 @@ class Placement {
   const Graph& graph_;
   const std::vector<Group>& groups_;
   const std::vector<BoundWorkload>& workloads_;
-  std::vector<bool> computed_, is_part_;  ///< by value: whether a step writes it; whether it is placed
+  std::vector<bool> computed_, is_part_;             ///< by value: whether a step writes it; whether it is placed
+  std::map<ValueId, std::vector<ValueId>> aliases_;  ///< of each storage: itself, and the views of it
+  std::map<ValueId, std::vector<Sizes>> shapes_;     ///< as which definitions see a value, where that is not up to them
   PartPlan plan_;
 };
 

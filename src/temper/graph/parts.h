@@ -6,9 +6,12 @@
 // A concatenation goes when each of its inputs is computed by a step, once, for it alone among all concatenations: what
 // is a graph input, a constant or wanted twice has to be copied. Who else reads such an input reads it inside of the
 // whole. A slice goes whatever its input is; a Split goes with all of its outputs, or not at all. Parts of parts are
-// fine. A part's elements follow each other in the whole as they would alone: kernels know of no gaps.
+// fine. Where the rows of a part have those of others between them, as channels side by side in NHWC, every definition
+// that computes or reads the part says so by the strides of its tensors: rows must be long enough to be worth it, and
+// the definitions' shapes must leave the rows apart.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "temper/graph/fusion.h"
@@ -19,7 +22,8 @@ namespace temper::graph {
 
 struct PartPlan {
   std::vector<Part> parts;
-  std::vector<bool> needless;  ///< of each group: whether nothing is left for it to do
+  std::map<ValueId, Sizes> strides;  ///< of parts with gaps between their rows, and of the views of them
+  std::vector<bool> needless;        ///< of each group: whether nothing is left for it to do
 };
 
 /// `program` has its graph and views; `workloads[g]` is what `groups[g]` computes.

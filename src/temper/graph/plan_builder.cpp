@@ -53,8 +53,11 @@ class PlanBuilder {
     tensor.name = std::move(name);
     tensor.dtype = static_cast<temper_dtype>(program_.graph.value(id).dtype);
     tensor.shape = program_.graph.sizes(id);
-    tensor.bytes = element_count(tensor.shape) * ir::bytes(program_.graph.value(id).dtype);
+    tensor.strides = program_.graph.value(id).strides;
     tensor.kind = kind;
+    // The caller's memory has no gaps.
+    tensor.bytes = kind == TensorKind::Output ? element_count(tensor.shape) * runtime::element_bytes(tensor.dtype)
+                                              : runtime::span_bytes(tensor);
     return tensor;
   }
 

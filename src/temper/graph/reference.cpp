@@ -1,6 +1,6 @@
 #include "temper/graph/reference.h"
 
-#include <algorithm>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <span>
@@ -52,20 +52,58 @@ class ProgramMemory {
   bool holds(ValueId id) const { return is_there(program_, id, written_); }
 
   void write(ValueId id, const ops::TensorValue& value) {
-    std::ranges::copy(*value.bytes, bytes(id).begin());
+    const std::span<std::byte> memory = bytes(id);
+    const std::size_t width = width_of(id);
+    const std::vector<std::size_t> places = places_of(id);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      std::memcpy(&memory[places[i] * width], value.bytes->data() + i * width, width);
     written_.insert(storage_of(program_, id));
   }
 
+  ops::TensorValue read(ValueId id) {
+    const std::span<const std::byte> memory = bytes(id);
+    const std::size_t width = width_of(id);
+    const std::vector<std::size_t> places = places_of(id);
+    std::vector<std::byte> dense(places.size() * width);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      std::memcpy(dense.data() + i * width, &memory[places[i] * width], width);
+    return {{program_.graph.value(id).dtype, program_.graph.sizes(id)},
+            std::make_shared<const std::vector<std::byte>>(std::move(dense))};
+  }
+
+  /// From the first element to the last, gaps included.
   std::span<std::byte> bytes(ValueId id) {
     const Location location = location_of(program_, id);
-    const std::int64_t width = ir::bytes(program_.graph.value(id).dtype);
+    const std::size_t width = width_of(id);
     std::vector<std::byte>& owner = contents_[location.owner];
-    owner.resize(static_cast<std::size_t>(element_count(program_.graph.sizes(location.owner)) * width));
-    return std::span(owner).subspan(static_cast<std::size_t>(location.offset * width),
-                                    static_cast<std::size_t>(element_count(program_.graph.sizes(id)) * width));
+    owner.resize(static_cast<std::size_t>(element_count(program_.graph.sizes(location.owner))) * width);
+    const Sizes sizes = program_.graph.sizes(id);
+    const std::int64_t span = element_count(sizes) == 0 ? 0 : span_of(sizes, strides_of(id));
+    return std::span(owner).subspan(static_cast<std::size_t>(location.offset) * width,
+                                    static_cast<std::size_t>(span) * width);
   }
 
  private:
+  std::size_t width_of(ValueId id) const { return static_cast<std::size_t>(ir::bytes(program_.graph.value(id).dtype)); }
+  Sizes strides_of(ValueId id) const {
+    const Sizes& given = program_.graph.value(id).strides;
+    return given.empty() ? strides(program_.graph.sizes(id)) : given;
+  }
+  /// Of each element, row-major, counted in elements from the first one.
+  std::vector<std::size_t> places_of(ValueId id) const {
+    const Sizes sizes = program_.graph.sizes(id), steps = strides_of(id);
+    std::vector<std::size_t> places{0};
+    for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+      std::vector<std::size_t> inner;
+      for (const std::size_t place : places) {
+        for (std::int64_t i = 0; i < sizes[axis]; ++i)
+          inner.push_back(place + static_cast<std::size_t>(i * steps[axis]));
+      }
+      places = std::move(inner);
+    }
+    return places;
+  }
+
   const Program& program_;
   std::map<ValueId, std::vector<std::byte>> contents_;  ///< by owner
   std::set<ValueId> written_;                           ///< storages
@@ -118,11 +156,7 @@ std::vector<ops::TensorValue> evaluate(const Program& program, const NamedTensor
     for (std::size_t i = 0; i < step.outputs.size(); ++i) memory.write(step.outputs[i], results[i]);
   }
   std::vector<ops::TensorValue> outputs;
-  for (const ValueId id : program.graph.outputs) {
-    const std::span<const std::byte> bytes = memory.bytes(id);
-    outputs.push_back({{program.graph.value(id).dtype, program.graph.sizes(id)},
-                       std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end())});
-  }
+  for (const ValueId id : program.graph.outputs) outputs.push_back(memory.read(id));
   return outputs;
 }
 

@@ -47,6 +47,15 @@ Program extract_tasks(Graph graph, bool fuse_nodes, bool use_parts) {
     PartPlan plan = place_parts(program, groups, workloads);
     program.parts = std::move(plan.parts);
     needless = std::move(plan.needless);
+    for (auto& [id, strides] : plan.strides) program.graph.value(id).strides = std::move(strides);
+    const auto has_gaps = [&](ValueId id) { return !program.graph.value(id).strides.empty(); };
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      BoundWorkload& work = workloads[g];
+      if (needless[g] || !(std::ranges::any_of(work.values, has_gaps) || std::ranges::any_of(work.outputs, has_gaps)))
+        continue;
+      if (has_any_shape(work)) work = plain_workload(program.graph, groups[g]);
+      lay_out(program.graph, work);
+    }
   }
   std::map<std::string, int> numbers;
   for (std::size_t g = 0; g < groups.size(); ++g) {

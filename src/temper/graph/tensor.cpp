@@ -52,6 +52,52 @@ Sizes strides(const Sizes& sizes) {
   return result;
 }
 
+bool is_row_major(const Sizes& sizes, const Sizes& given) {
+  const Sizes dense = strides(sizes);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] != 1 && given[i] != dense[i]) return false;
+  }
+  return true;
+}
+
+std::optional<Sizes> reshaped_strides(const Sizes& sizes, const Sizes& given, const Sizes& to) {
+  // Runs of axes along which steps have one length, innermost first.
+  struct Run {
+    std::int64_t elements, step;
+  };
+  std::vector<Run> runs;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 1) continue;
+    if (!runs.empty() && given[i] == runs.back().step * runs.back().elements) {
+      runs.back().elements *= sizes[i];
+    } else {
+      runs.push_back({sizes[i], given[i]});
+    }
+  }
+  Sizes result(to.size(), 1);
+  std::size_t run = 0;
+  std::int64_t taken = 1;  // elements of the run
+  for (std::size_t i = to.size(); i-- > 0;) {
+    if (to[i] == 1) {
+      if (i + 1 < to.size()) result[i] = result[i + 1] * to[i + 1];
+      continue;
+    }
+    if (run == runs.size() || runs[run].elements % (taken * to[i]) != 0) return std::nullopt;
+    result[i] = runs[run].step * taken;
+    taken *= to[i];
+    if (taken < runs[run].elements) continue;
+    ++run;
+    taken = 1;
+  }
+  return result;
+}
+
+std::int64_t span_of(const Sizes& sizes, const Sizes& given) {
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - 1) * given[i];
+  return last + 1;
+}
+
 ops::TensorValue transposed(const ops::TensorValue& value, const std::vector<int>& order) {
   const Sizes sizes = permuted(value.type.shape, order);
   const Sizes steps = permuted(strides(value.type.shape), order);

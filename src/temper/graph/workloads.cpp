@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -227,6 +228,28 @@ BoundWorkload anchored_workload(Graph& graph, const Group& group, const Anchor& 
   const ops::Constness constness = anchor.weights_constant ? ops::Constness::Weights : ops::Constness::None;
   return anchor.kind == Anchor::Kind::Matmul ? matmul(graph, group, node, constness)
                                              : conv(graph, group, node, constness);
+}
+
+bool has_any_shape(const BoundWorkload& bound) { return bound.work.op == kElementwise; }
+
+void lay_out(const Graph& graph, BoundWorkload& bound) {
+  std::map<std::string, Sizes> strides;
+  const auto add = [&](const ir::Stage& stage, ValueId id) {
+    const Sizes& given = graph.value(id).strides;
+    if (given.empty()) return;
+    const auto of_stage = reshaped_strides(graph.sizes(id), given, stage.shape());
+    TEMPER_CHECK(of_stage.has_value(), "'" + stage.name + "' cannot lie as its value does");
+    std::string text;
+    for (const std::int64_t stride : *of_stage) text += (text.empty() ? "" : ";") + std::to_string(stride);
+    if (strides.emplace(stage.name, *of_stage).second) bound.work.fields.emplace_back(stage.name + "_strides", text);
+  };
+  for (std::size_t i = 0; i < bound.values.size(); ++i)
+    add(*bound.work.compute.stage(bound.operands[i]), bound.values[i]);
+  for (std::size_t i = 0; i < bound.outputs.size(); ++i) add(*bound.work.compute.outputs[i], bound.outputs[i]);
+  if (strides.empty()) return;
+  bound.work.compute = ir::with_strides(bound.work.compute, strides);
+  for (ops::Alternative& alternative : bound.work.alternatives)
+    alternative.compute = ir::with_strides(alternative.compute, strides);
 }
 
 BoundWorkload plain_workload(Graph& graph, const Group& group) {

@@ -26,4 +26,11 @@ BoundWorkload anchored_workload(Graph& graph, const Group& group, const Anchor& 
 /// elementwise nodes behind it in one stage. May add constants to `graph`.
 BoundWorkload plain_workload(Graph& graph, const Group& group);
 
+/// Whether the definition takes the shapes that the strides of its values allow: it is purely elementwise.
+bool has_any_shape(const BoundWorkload& bound);
+
+/// Gives the definition's placeholders and outputs the strides of their values; the key names them. Requires strides
+/// that the shapes of the definition's tensors can have.
+void lay_out(const Graph& graph, BoundWorkload& bound);
+
 }  // namespace temper::graph

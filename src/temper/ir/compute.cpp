@@ -37,6 +37,24 @@ std::vector<std::int64_t> Stage::shape() const {
   return result;
 }
 
+std::vector<std::int64_t> Stage::memory_strides() const {
+  if (!strides.empty()) return strides;
+  const std::vector<std::int64_t> extents = shape();
+  std::vector<std::int64_t> result(extents.size(), 1);
+  for (std::size_t i = extents.size(); i-- > 1;) result[i - 1] = result[i] * extents[i];
+  return result;
+}
+
+std::int64_t Stage::memory_elements() const {
+  const std::vector<std::int64_t> extents = shape(), steps = memory_strides();
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i] == 0) return 0;
+    last += (extents[i] - 1) * steps[i];
+  }
+  return last + 1;
+}
+
 Expr Tensor::at(std::vector<Expr> index) const {
   for (Expr& e : index) {
     if (e.get() != nullptr && !is_float(e.dtype()) && e.dtype() != DType::Bool) e = cast(std::move(e), DType::I64);

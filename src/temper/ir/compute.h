@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,8 +55,15 @@ struct Stage {
   std::vector<Axis> reduce_axes;  ///< empty unless `reducer`
   std::vector<Expr> init;         ///< empty, or one per component, over spatial axes only
   std::vector<Expr> where;        ///< conditions, affine with div and mod in the axes, joined by "and"
+  /// Placeholders and outputs: how many elements apart neighbours along each axis lie in memory. Empty: row-major
+  /// without gaps. Otherwise nested as in row-major order, with gaps that belong to others.
+  std::vector<std::int64_t> strides;
   bool is_reduction() const { return reducer.has_value(); }
   std::vector<std::int64_t> shape() const;  ///< constant extents. Throws Error{Unsupported} for a symbolic one.
+  /// `strides`, or what they are where that is empty. Throws as `shape`.
+  std::vector<std::int64_t> memory_strides() const;
+  /// Elements of a component's memory from the first to the last, gaps included. Throws as `shape`.
+  std::int64_t memory_elements() const;
 };
 using StagePtr = std::shared_ptr<const Stage>;
 
@@ -130,6 +138,10 @@ struct Compute {
 /// Collects everything the outputs read. Placeholders come first, in order of first use. Throws Error{InvalidArgument}
 /// on duplicate names.
 Compute make_compute(const std::vector<Tensor>& outputs, std::vector<Parameter> parameters = {});
+
+/// The same function of tensors that lie in memory otherwise: sets `Stage::strides` of the placeholders and outputs
+/// that are named. Throws Error{NotFound} for a name that is no stage, and what `verify` throws.
+Compute with_strides(const Compute& compute, const std::map<std::string, std::vector<std::int64_t>>& strides);
 
 /// Checks everything a Compute promises: names, dtypes, ranks, arity, affine conditions, topological order, reads
 /// inside the domain where they are affine. Throws Error{InvalidArgument} that names the stage.

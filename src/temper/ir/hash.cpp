@@ -50,6 +50,9 @@ class Hasher {
     list(stage.where);
     list(stage.init);
     list(stage.body);
+    if (stage.strides.empty()) return;
+    add(stage.strides.size());
+    for (const std::int64_t stride : stage.strides) add(static_cast<std::uint64_t>(stride));
   }
 
   void axes(const std::vector<Axis>& axes) {

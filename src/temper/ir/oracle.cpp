@@ -253,7 +253,7 @@ struct Oracle::Impl {
       if (found == inputs.end()) {
         throw Error(ErrorCode::InvalidArgument, "no data was given for the input", "input '" + stage.name + "'");
       }
-      const std::int64_t wanted = program.elements * bytes(stage.dtypes[0]);
+      const std::int64_t wanted = stage.memory_elements() * bytes(stage.dtypes[0]);
       if (static_cast<std::int64_t>(found->second.size()) != wanted) {
         throw Error(ErrorCode::InvalidArgument,
                     "the data has " + std::to_string(found->second.size()) + " bytes; the shape needs " +
@@ -350,9 +350,19 @@ struct Oracle::Impl {
     return element(source, offset, node.component);
   }
 
+  /// Where the element at a row-major offset lies.
+  static std::int64_t in_memory(const StageProgram& program, std::int64_t offset) {
+    if (program.stage->strides.empty()) return offset;
+    std::int64_t place = 0;
+    for (std::size_t i = program.shape.size(); i-- > 0; offset /= program.shape[i])
+      place += offset % program.shape[i] * program.stage->strides[i];
+    return place;
+  }
+
   /// One element, from memory, the memo, or the definition.
   Value element(StageProgram& program, std::int64_t offset, std::size_t component) {
-    if (program.data != nullptr) return read_element(program.data, offset, program.stage->dtypes[0]);
+    if (program.data != nullptr)
+      return read_element(program.data, in_memory(program, offset), program.stage->dtypes[0]);
     const std::size_t components = program.body.size();
     const auto place = static_cast<std::size_t>(offset);
     if (program.elements > kLargestDenseMemo) {

@@ -19,7 +19,7 @@ struct Evaluated {
   double magnitude = 0;
 };
 
-/// Raw bytes of each placeholder, row-major, by name.
+/// Raw bytes of each placeholder by name: row-major, or as its strides say.
 using Inputs = std::map<std::string, std::span<const std::byte>>;
 
 class Oracle {

@@ -2,8 +2,9 @@
 //
 //   compute     = { parameter } { input | stage } { output }
 //   parameter   = "parameter" NAME "in" INT ".." INT "by" INT
-//   input       = ("placeholder" | "constant") NAME axes ":" TYPE
-//   stage       = "stage" NAME axes ":" TYPE { "," TYPE }
+//   input       = ("placeholder" | "constant") NAME axes [ strides ] ":" TYPE
+//   strides     = "strides" INT { "," INT }
+//   stage       = "stage" NAME axes [ strides ] ":" TYPE { "," TYPE }
 //                 [ "reducer" NAME ["associative"] ["commutative"] ["idempotent"] "identity" list "combine" list "over"
 //                 axes ] [ "where" list ] [ "init" list ] "body" list
 //   output      = "output" NAME
@@ -80,6 +81,7 @@ class Parser {
     const Token name = identifier("the name of an input");
     stage->name = name.text;
     stage->axes = axes(false);
+    if (accept_word("strides")) stage->strides = integers();
     expect(":");
     stage->dtypes = {dtype()};
     add(std::move(stage), name);
@@ -90,6 +92,7 @@ class Parser {
     const Token name = identifier("the name of a stage");
     stage->name = name.text;
     stage->axes = axes(false);
+    if (accept_word("strides")) stage->strides = integers();
     expect(":");
     do stage->dtypes.push_back(dtype());
     while (accept(","));
@@ -331,6 +334,13 @@ class Parser {
     const bool negative = accept("-");
     if (lexer_.peek().kind != TokenKind::Number) unexpected("an integer");
     return to_integer(lexer_.next(), negative);
+  }
+
+  std::vector<std::int64_t> integers() {
+    std::vector<std::int64_t> result;
+    do result.push_back(integer());
+    while (accept(","));
+    return result;
   }
 
   DType dtype() {

@@ -59,6 +59,8 @@ class Printer {
     out_ += stage.kind == StageKind::Compute ? "stage " : stage.constant ? "constant " : "placeholder ";
     out_ += stage.name;
     axes(stage.axes);
+    for (std::size_t i = 0; i < stage.strides.size(); ++i)
+      out_ += (i == 0 ? " strides " : ", ") + std::to_string(stage.strides[i]);
     out_ += ": ";
     for (std::size_t i = 0; i < stage.dtypes.size(); ++i) {
       if (i > 0) out_ += ", ";

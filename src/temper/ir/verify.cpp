@@ -243,6 +243,7 @@ class StageVerifier {
 
   void run() {
     check_axes();
+    check_strides();
     if (stage_.kind == StageKind::Placeholder) {
       check_placeholder();
       return;
@@ -302,6 +303,29 @@ class StageVerifier {
     };
     for (const Axis& axis : stage_.axes) check(axis, false);
     for (const Axis& axis : stage_.reduce_axes) check(axis, true);
+  }
+
+  void check_strides() {
+    if (stage_.strides.empty()) return;
+    const bool is_output = std::any_of(compute_.outputs.begin(), compute_.outputs.end(),
+                                       [&](const StagePtr& output) { return output.get() == &stage_; });
+    if (stage_.kind != StageKind::Placeholder && !is_output)
+      fail(stage_, "only placeholders and outputs have strides", "others are stored as the schedule wants them");
+    if (stage_.strides.size() != stage_.axes.size()) {
+      fail(stage_,
+           std::to_string(stage_.strides.size()) + " strides for " + std::to_string(stage_.axes.size()) + " axes");
+    }
+    std::int64_t inner = 1;  // elements that a step along the axis must clear
+    for (std::size_t i = stage_.axes.size(); i-- > 0;) {
+      const std::int64_t extent = std::max<std::int64_t>(stage_.axes[i].extent().value(), 1),
+                         stride = stage_.strides[i];
+      std::int64_t reach = 0;
+      if (stride < inner || __builtin_mul_overflow(stride, extent - 1, &reach) ||
+          __builtin_add_overflow(inner, reach, &inner)) {
+        fail(stage_, "a stride of " + std::to_string(stride) + " along axis '" + stage_.axes[i].name() +
+                         "' does not clear what lies inside of it, " + std::to_string(inner) + " elements");
+      }
+    }
   }
 
   void check_placeholder() {

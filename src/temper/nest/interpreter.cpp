@@ -170,15 +170,26 @@ class Interpreter {
     TEMPER_CHECK(storage != program_.storages.end(), "an output has no storage");
     const Memory& memory = memory_[static_cast<std::size_t>(storage - program_.storages.begin())];
     const ir::Stage& definition = *program_.stages[static_cast<std::size_t>(stage)];
+    // Of each element, row-major.
+    std::vector<std::size_t> places{0};
+    const std::vector<std::int64_t> shape = definition.shape(), strides = definition.memory_strides();
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      std::vector<std::size_t> inner;
+      for (const std::size_t place : places) {
+        for (std::int64_t i = 0; i < shape[axis]; ++i)
+          inner.push_back(place + static_cast<std::size_t>(i * strides[axis]));
+      }
+      places = std::move(inner);
+    }
     std::vector<std::vector<double>> out;
     for (std::size_t c = 0; c < definition.dtypes.size(); ++c) {
-      const auto& written = memory.written[c];
-      const auto missing = std::find(written.begin(), written.end(), 0);
-      if (missing != written.end())
-        fail(definition, "output element " + std::to_string(missing - written.begin()) + " is never written");
       std::vector<double> component;
-      for (const Scalar& v : memory.elements[c])
+      for (const std::size_t place : places) {
+        if (memory.written[c][place] == 0)
+          fail(definition, "output element " + std::to_string(component.size()) + " is never written");
+        const Scalar& v = memory.elements[c][place];
         component.push_back(ir::is_float(definition.dtypes[c]) ? v.real : static_cast<double>(v.integer));
+      }
       out.push_back(std::move(component));
     }
     return out;

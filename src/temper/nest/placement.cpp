@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "temper/nest/builder.h"
+#include "temper/support/error.h"
 
 namespace temper::nest {
 
@@ -182,6 +183,12 @@ int Builder::add_storage(int s, StorageKind kind, const std::vector<Range>& box)
     stride *= storage.dims[i].extent + (stage.layout.empty() ? 0 : stage.layout[i].pad);
   }
   storage.elements = stride;
+  if (!stage.definition->strides.empty()) {
+    // Memory of the caller, who has given it gaps: neither placeholders nor outputs have a layout.
+    TEMPER_CHECK(stage.layout.empty(), "a stage has strides and a layout");
+    for (std::size_t i = 0; i < storage.dims.size(); ++i) storage.dims[i].stride = stage.definition->strides[i];
+    storage.elements = stage.definition->memory_elements();
+  }
   for (std::size_t i = 0; i < stage.iters.size() && kind == StorageKind::Register; ++i) {
     if (!stage.iters[i].leaf || !stage.iters[i].reduce || stage.iters[i].annotation != schedule::Annotation::Vectorized)
       continue;

@@ -109,7 +109,7 @@ struct Storage {
   std::vector<Affine> base;           ///< per axis
   std::vector<std::int64_t> extents;  ///< per axis: indices [base, base + extent) may be touched
   std::vector<StorageDim> dims;       ///< outermost first
-  std::int64_t elements = 0;          ///< of one component; components follow each other
+  std::int64_t elements = 0;          ///< of one component, gaps included; components follow each other
   int lane_partials = 0;              ///< Register: lanes of partial values held until Finish; 0 when none
 };
 

@@ -66,6 +66,7 @@ GuardedMemory::~GuardedMemory() {
 }
 
 void GuardedMemory::spoil() { fill(data_, data_ + bytes_); }
+void spoil(std::span<std::byte> bytes) { fill(bytes.data(), bytes.data() + bytes.size()); }
 
 void GuardedMemory::set_writable(bool writable) {
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;

@@ -9,6 +9,9 @@
 
 namespace temper::runner {
 
+/// Fills a buffer, whose start is a multiple of 4, with the pattern of `GuardedMemory`.
+void spoil(std::span<std::byte> bytes);
+
 /// One buffer between two inaccessible zones:
 ///
 ///     guard zone | fill | buffer | fill up to the next multiple of 64 | guard zone

@@ -49,8 +49,8 @@ TimedKernel::TimedKernel(const runtime::ArtifactImage& image, TaskData& task, ru
                         : buffer.role == TEMPER_OUTPUT ? task.outputs.find(buffer.name)->second.aligned.data()
                                                        : task.inputs.find(buffer.name)->second.aligned.data());
   }
-  // What an earlier kernel left in the outputs would hide that this one writes nothing.
-  for (auto& [name, output] : task.outputs) std::ranges::fill(output.aligned, std::byte{0xff});
+  // What an earlier kernel left in the outputs would hide that this one writes nothing; gaps are to hold the pattern.
+  for (auto& [name, output] : task.outputs) spoil(output.aligned);
   cold_constants_ = task.cold_constants && std::ranges::any_of(image.buffers(), is_of_constants);
   scratch_.reserve(pool.threads(), image.scratch_bytes());
   take_turn();

@@ -94,6 +94,7 @@ json describe(const Plan& plan) {
                {"kind", kind_name(tensor.kind)}};
     if (tensor.constant != kNone) entry["constant"] = tensor.constant;
     if (tensor.view_of != kNone) entry.update({{"view_of", tensor.view_of}, {"view_offset", tensor.view_offset}});
+    if (!tensor.strides.empty()) entry["strides"] = tensor.strides;
     if (tensor.arena_offset != kNone) entry["arena_offset"] = tensor.arena_offset;
     tensors.push_back(std::move(entry));
   }
@@ -194,6 +195,7 @@ class Reader {
       tensor.constant = entry.value("constant", kNone);
       tensor.view_of = entry.value("view_of", kNone);
       tensor.view_offset = entry.value("view_offset", std::int64_t{0});
+      tensor.strides = entry.value("strides", std::vector<std::int64_t>{});
       tensor.arena_offset = entry.value("arena_offset", std::int64_t{kNone});
       plan.tensors.push_back(std::move(tensor));
     }

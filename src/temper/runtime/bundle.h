@@ -16,7 +16,8 @@
 
 namespace temper::runtime {
 
-inline constexpr std::uint32_t kBundleVersion = 1;
+/// 2: views may lie at any element and have strides. Bundles of version 1 are read.
+inline constexpr std::uint32_t kBundleVersion = 2;
 
 /// Writes the plan and returns how many bytes it takes; `path` never holds half a bundle. Throws what `OutputFile`
 /// throws.

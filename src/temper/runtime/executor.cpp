@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -36,17 +37,35 @@ void check_cpu_features(const Plan& plan) {
   }
 }
 
-/// Bytes [begin, end) of the tensor that owns the memory.
+/// Bytes [begin, end) of the tensor that owns the memory, or those of them that are in runs.
 struct Extent {
   std::int32_t tensor = kNone;
   std::int64_t begin = 0, end = 0;
-  bool overlaps(const Extent& other) const { return tensor == other.tensor && begin < other.end && other.begin < end; }
+  Runs runs;
 };
+
+/// Columns of one row may be interleaved: they stay apart when all steps of both are multiples of one pitch and their
+/// runs are apart within it.
+bool overlap(const Extent& a, const Extent& b) {
+  if (a.tensor != b.tensor || a.begin >= b.end || b.begin >= a.end) return false;
+  std::int64_t pitch = 0;
+  for (const Extent* extent : {&a, &b}) {
+    for (const std::int64_t step : extent->runs.steps) pitch = std::gcd(pitch, step);
+  }
+  if (pitch == 0) return true;
+  const std::int64_t first = a.begin % pitch, second = b.begin % pitch;
+  if (first + a.runs.bytes > pitch || second + b.runs.bytes > pitch) return true;
+  return first < second + b.runs.bytes && second < first + a.runs.bytes;
+}
 
 Extent extent_of(const Plan& plan, const Binding& binding, std::int64_t bytes) {
   const Storage storage = storage_of(plan, binding.tensor);
   const std::int64_t begin = storage.offset + binding.offset;
-  return {storage.tensor, begin, begin + bytes};
+  const PlanTensor& tensor = plan.tensors[at(binding.tensor)];
+  Extent extent{storage.tensor, begin, begin + bytes, {bytes, {}, {}}};
+  // A buffer that is not the whole of a tensor with gaps may lie anywhere in them.
+  if (!tensor.strides.empty() && binding.offset == 0 && bytes == span_bytes(tensor)) extent.runs = runs_of(tensor);
+  return extent;
 }
 
 /// Checks one step against its artifact: as many buffers, each inside its tensor and of a role that its tensor can
@@ -87,10 +106,10 @@ void check_step(const Plan& plan, const Step& step, const ArtifactImage& image, 
   }
   for (std::size_t i = 0; i < writes.size(); ++i) {
     for (const Extent& read : reads) {
-      if (writes[i].overlaps(read)) invalid("it writes over what it reads", step.name);
+      if (overlap(writes[i], read)) invalid("it writes over what it reads", step.name);
     }
     for (std::size_t j = 0; j < i; ++j) {
-      if (writes[i].overlaps(writes[j])) invalid("two of its outputs overlap", step.name);
+      if (overlap(writes[i], writes[j])) invalid("two of its outputs overlap", step.name);
     }
     written[at(writes[i].tensor)] = true;
   }
@@ -114,6 +133,25 @@ struct CopyOut {
   std::size_t output;  ///< position in `plan.outputs`
   Storage from;
 };
+
+/// Copies the elements of a tensor out of what it views, without the gaps.
+void gather(const PlanTensor& tensor, const void* from, void* to) {
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  if (tensor.strides.empty()) {
+    std::memcpy(target, source, static_cast<std::size_t>(tensor.bytes));
+    return;
+  }
+  const Runs runs = runs_of(tensor);
+  const auto bytes = static_cast<std::size_t>(runs.bytes);
+  const std::int64_t count = element_count(runs.counts);
+  for (std::int64_t run = 0; run < count; ++run, target += bytes) {
+    std::int64_t place = 0, rest = run;
+    for (std::size_t i = runs.counts.size(); i-- > 0; rest /= runs.counts[i])
+      place += rest % runs.counts[i] * runs.steps[i];
+    std::memcpy(target, source + place, bytes);
+  }
+}
 
 bool is_blob(const temper_buffer& buffer) { return buffer.role == TEMPER_BLOB; }
 
@@ -321,7 +359,7 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
     const void* from = self.is_outside(copy.from.tensor)
                            ? static_cast<std::byte*>(self.outside[at(copy.from.tensor)]) + copy.from.offset
                            : self.inside(copy.from);
-    std::memcpy(outputs[copy.output], from, size_of(plan.outputs[copy.output]));
+    gather(plan.tensors[at(plan.outputs[copy.output])], from, outputs[copy.output]);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::int32_t tensor = plan.outputs[i];

@@ -87,6 +87,22 @@ std::vector<std::size_t> placed_tensors(const Plan& plan) {
   return result;
 }
 
+void check_strides(const PlanTensor& tensor, const std::string& where) {
+  if (tensor.strides.empty()) return;
+  if (tensor.view_of == kNone) invalid("only a view has gaps between its elements", where);
+  if (tensor.strides.size() != tensor.shape.size()) invalid("it has not as many strides as axes", where);
+  std::int64_t inner = 1;
+  for (std::size_t i = tensor.shape.size(); i-- > 0;) {
+    std::int64_t reach = 0, bytes = 0;
+    if (tensor.shape[i] < 1 || tensor.strides[i] < inner ||
+        __builtin_mul_overflow(tensor.strides[i], tensor.shape[i] - 1, &reach) ||
+        __builtin_add_overflow(inner, reach, &inner) ||
+        __builtin_mul_overflow(inner, element_bytes(tensor.dtype), &bytes)) {
+      invalid("impossible strides", where);
+    }
+  }
+}
+
 void check_tensor(const Plan& plan, std::size_t index) {
   const PlanTensor& tensor = plan.tensors[index];
   const std::string where = tensor_place(plan, index);
@@ -95,11 +111,14 @@ void check_tensor(const Plan& plan, std::size_t index) {
   for (const std::int64_t size : tensor.shape) {
     if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes)) invalid("impossible shape", where);
   }
-  if (tensor.bytes < bytes)
-    invalid("its shape needs " + std::to_string(bytes) + " bytes, it has " + std::to_string(tensor.bytes), where);
+  check_strides(tensor, where);
+  const std::int64_t needed = tensor.kind == TensorKind::Output ? bytes : span_bytes(tensor);
+  if (tensor.bytes < needed)
+    invalid("its shape needs " + std::to_string(needed) + " bytes, it has " + std::to_string(tensor.bytes), where);
   if (tensor.view_of != kNone) {
     // `storage_of` has checked the chain of views already.
-    if (!is_part(tensor.view_offset, tensor.bytes, plan.tensors[static_cast<std::size_t>(tensor.view_of)].bytes)) {
+    const std::int64_t viewed = tensor.strides.empty() ? tensor.bytes : span_bytes(tensor);
+    if (!is_part(tensor.view_offset, viewed, plan.tensors[static_cast<std::size_t>(tensor.view_of)].bytes)) {
       invalid("it views memory outside of " + tensor_place(plan, static_cast<std::size_t>(tensor.view_of)), where);
     }
     if (tensor.view_offset % element_bytes(tensor.dtype) != 0)
@@ -177,6 +196,33 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count *= size;
   return count;
+}
+
+std::int64_t span_bytes(const PlanTensor& tensor) {
+  const std::int64_t width = element_bytes(tensor.dtype);
+  if (tensor.strides.empty()) return element_count(tensor.shape) * width;
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) last += (tensor.shape[i] - 1) * tensor.strides[i];
+  return (last + 1) * width;
+}
+
+Runs runs_of(const PlanTensor& tensor) {
+  Runs runs{element_bytes(tensor.dtype), {}, {}};
+  if (tensor.strides.empty()) {
+    runs.bytes *= element_count(tensor.shape);
+    return runs;
+  }
+  for (std::size_t i = tensor.shape.size(); i-- > 0;) {
+    const std::int64_t step = tensor.strides[i] * element_bytes(tensor.dtype);
+    if (tensor.shape[i] == 1) continue;
+    if (runs.counts.empty() && step == runs.bytes) {
+      runs.bytes *= tensor.shape[i];
+    } else {
+      runs.counts.insert(runs.counts.begin(), tensor.shape[i]);
+      runs.steps.insert(runs.steps.begin(), step);
+    }
+  }
+  return runs;
 }
 
 Storage storage_of(const Plan& plan, std::int32_t tensor) {

@@ -34,6 +34,10 @@ struct PlanTensor {
   /// to the caller when all steps are done.
   std::int32_t view_of = kNone;
   std::int64_t view_offset = 0;
+  /// A view with gaps between its elements: how many elements apart neighbours along each axis of `shape` lie, nested
+  /// as in row-major order. Empty: no gaps. What lies in the gaps belongs to others. `bytes` counts them, but for an
+  /// output's: the caller's memory has none.
+  std::vector<std::int64_t> strides;
   /// Intermediate that is no view: its place in the arena (a multiple of 64), given by `plan_memory`.
   std::int64_t arena_offset = kNone;
 };
@@ -83,6 +87,15 @@ std::int64_t element_bytes(temper_dtype dtype);
 const char* dtype_name(temper_dtype dtype);
 /// Number of elements of a shape; 1 for a scalar.
 std::int64_t element_count(const std::vector<std::int64_t>& shape);
+/// Bytes from the first element of a tensor to its last, gaps included.
+std::int64_t span_bytes(const PlanTensor& tensor);
+
+/// Runs of bytes that lie without gaps: as many as the product of `counts`, `steps[i]` bytes apart along each axis.
+struct Runs {
+  std::int64_t bytes = 0;  ///< of each run
+  std::vector<std::int64_t> counts, steps;
+};
+Runs runs_of(const PlanTensor& tensor);
 
 /// Gives every intermediate its place in the arena and sets `arena_bytes`: tensors that are never alive at the same
 /// step share memory. A tensor is alive from the first step bound to it, or to a view of it, to the last one (to the
@@ -91,8 +104,9 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape);
 void plan_memory(Plan& plan);
 
 /// Checks all that can be known without loading an artifact: numbers in range, views and bindings inside their tensors
-/// and aligned (views to their elements, bindings to 64 bytes), no cycle of views, constants as large as stated,
-/// intermediates placed and, while alive, not overlapping. Throws Error{InvalidModel} that names the tensor or step.
+/// and aligned (views to their elements, bindings to 64 bytes), strides nested, no cycle of views, constants as large
+/// as stated, intermediates placed and, while alive, not overlapping. Throws Error{InvalidModel} that names the tensor
+/// or step.
 void validate(const Plan& plan);
 
 }  // namespace temper::runtime

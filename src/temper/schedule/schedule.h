@@ -221,8 +221,9 @@ class Schedule {
   ///   for i in 4:                   for i_j in 12:
   ///     for j in 3:           →       C[i_j] = f(i_j / 3, i_j % 3)
   ///       C[i, j] = f(i, j)
-  /// Requires: untouched loops, no layout; both axes spatial or both reduce, next to each other. Returns the new loop.
-  /// Errors: Placeholder, UnknownAxis, MixedReduce, NotAdjacent, AlreadyScheduled, DuplicateAxis.
+  /// Requires: untouched loops, no layout; both axes spatial or both reduce, next to each other, without gaps between
+  /// them in an output's memory. Returns the new loop. Errors: Placeholder, UnknownAxis, MixedReduce, NotAdjacent,
+  /// Gaps, AlreadyScheduled, DuplicateAxis.
   Loop fuse_axes(std::string_view stage, std::string_view outer, std::string_view inner);
 
   /// Stores the elements in this order; a bijection from indices to storage, up to padding. Loops are not affected.

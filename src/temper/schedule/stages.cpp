@@ -188,6 +188,7 @@ std::string Schedule::cache_write(std::string_view stage_name) {
   const ir::StagePtr original = (*this)[s].definition;
   auto local = std::make_shared<ir::Stage>(*original);
   local->name = original->name + "_local";
+  local->strides.clear();
   const std::string new_name = local->name;
   const ir::StagePtr local_stage = local;
   add_stage(local_stage);
@@ -195,6 +196,7 @@ std::string Schedule::cache_write(std::string_view stage_name) {
 
   auto copy = std::make_shared<ir::Stage>();
   copy->name = original->name;
+  copy->strides = original->strides;
   copy->axes = fresh_axes(original->axes);
   copy->dtypes = original->dtypes;
   copy->body = loads(local_stage, copy->axes);
@@ -297,6 +299,11 @@ Loop Schedule::fuse_axes(std::string_view stage_name, std::string_view outer, st
     throw ScheduleError("AlreadyScheduled", "fuse_axes needs untouched loops and no layout", *this, s, -1,
                         "call it before the stage's other primitives");
   }
+  const bool has_strides = first < rank && !original->strides.empty();
+  if (has_strides && original->strides[first] != original->strides[second] * original->axes[second].extent().value()) {
+    throw ScheduleError("Gaps", "steps along '" + std::string(outer) + "' pass over memory that is not the stage's",
+                        *this, s);
+  }
   const std::string name = std::string(outer) + "_" + std::string(inner);
   if ((*this)[s].find(name) >= 0)
     throw ScheduleError("DuplicateAxis", "there is already an axis '" + name + "'", *this, s);
@@ -312,6 +319,7 @@ Loop Schedule::fuse_axes(std::string_view stage_name, std::string_view outer, st
                       {(at + 1)->get(), ir::mod(axis, ir::Expr(extent))}};
   *at = axis;
   axes.erase(at + 1);
+  if (has_strides) fused->strides.erase(fused->strides.begin() + static_cast<std::ptrdiff_t>(first));
   for (auto* list : {&fused->body, &fused->init, &fused->where}) rewrite_all(*list, {}, apart);
   redefine(s, fused, spatial ? static_cast<std::ptrdiff_t>(first) : -1, extent);
   StageSchedule& stage = edit(s);

@@ -33,13 +33,13 @@ struct TaskData {
   struct Input {
     std::string name;
     ir::DType dtype = ir::DType::F32;
-    std::string bytes;  ///< row-major elements
+    std::string bytes;  ///< elements as the definition stores them, gaps included
   };
   struct Output {
     std::string name;
     ir::DType dtype = ir::DType::F32;
     std::int64_t bytes = 0;
-    std::string expected;  ///< every element is compared with it; empty: not compared
+    std::string expected;  ///< every element is compared with it, and gaps with what they held; empty: not compared
     double absolute_tolerance = 0;
   };
   std::vector<Input> inputs;  ///< constants too

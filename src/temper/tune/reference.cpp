@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -82,12 +83,6 @@ std::vector<std::vector<std::int64_t>> points(const std::vector<std::int64_t>& s
   return result;
 }
 
-std::int64_t row_major(const std::vector<std::int64_t>& index, const std::vector<std::int64_t>& shape) {
-  std::int64_t position = 0;
-  for (std::size_t i = 0; i < index.size(); ++i) position = position * shape[i] + index[i];
-  return position;
-}
-
 std::string place(const std::string& output, const std::vector<std::int64_t>& index) {
   std::string text = output + "[";
   for (std::size_t i = 0; i < index.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(index[i]);
@@ -124,7 +119,7 @@ Reference::Reference(const ir::Compute& compute, double tolerance_factor, std::u
                   "output " + stage->name);
     }
     const std::int64_t bytes =
-        product(stage->shape()) * static_cast<std::int64_t>(stage->dtypes.size()) * ir::bytes(dtype);
+        stage->memory_elements() * static_cast<std::int64_t>(stage->dtypes.size()) * ir::bytes(dtype);
     data_.outputs.push_back({stage->name, dtype, bytes, {}, 0});
   }
   if (!draw(-1, 1, seed)) draw(0.1, 1, seed);
@@ -137,7 +132,7 @@ bool Reference::draw(double low, double high, std::uint64_t seed) {
   for (const ir::StagePtr& stage : compute_->stages) {
     if (stage->kind != ir::StageKind::Placeholder) continue;
     const ir::DType dtype = stage->dtypes.front();
-    const std::int64_t elements = product(stage->shape());
+    const std::int64_t elements = stage->memory_elements();
     TaskData::Input input{stage->name, dtype, std::string(static_cast<std::size_t>(elements * ir::bytes(dtype)), '\0')};
     RandomStream numbers = random.fork(stage->name);
     const DTypeFacts& fact = facts(dtype);
@@ -155,13 +150,14 @@ bool Reference::draw(double low, double high, std::uint64_t seed) {
   bool finite = true;
   for (std::size_t output = 0; output < compute_->outputs.size(); ++output) {
     const ir::Stage& stage = *compute_->outputs[output];
-    const std::vector<std::int64_t> shape = stage.shape();
+    const std::vector<std::int64_t> shape = stage.shape(), strides = stage.memory_strides();
     for (const std::vector<std::int64_t>& index : points(shape, random.fork("points").fork(output))) {
       for (std::size_t component = 0; component < stage.dtypes.size(); ++component) {
         const ir::Evaluated exact = oracle.at(stage, index, static_cast<int>(component));
         finite = finite && std::isfinite(exact.value) && std::isfinite(exact.magnitude);
-        samples_.push_back({output, static_cast<std::int64_t>(component) * product(shape) + row_major(index, shape),
-                            index, exact.value, exact.magnitude});
+        const std::int64_t begin = static_cast<std::int64_t>(component) * stage.memory_elements();
+        samples_.push_back({output, std::inner_product(index.begin(), index.end(), strides.begin(), begin), index,
+                            exact.value, exact.magnitude});
       }
     }
   }

@@ -48,7 +48,7 @@ class Reference {
 
 /// Unit roundoff of a dtype; 0 for integers.
 double unit_roundoff(ir::DType dtype);
-/// Element `index` of row-major bytes.
+/// Element `index` of a buffer, gaps counted.
 double element(const std::string& bytes, ir::DType dtype, std::int64_t index);
 
 }  // namespace temper::tune
