@@ -125,7 +125,8 @@ double relative(std::span<const float> got, std::span<const float> expected) {
 /// ours. With memory of its own each would have its own luck with the caches.
 class Data {
  public:
-  Data(const tune::Task& task, RandomStream& random) {
+  /// `artifact`: of any kernel of the task.
+  Data(const tune::Task& task, const codegen::Artifact& artifact, RandomStream& random) {
     std::vector<std::int64_t> bytes;
     for (const ir::StagePtr& stage : task.compute.stages) {
       if (stage->kind != ir::StageKind::Placeholder) continue;
@@ -136,7 +137,16 @@ class Data {
       bytes.push_back(count * static_cast<std::int64_t>(sizeof(float)));
       placeholders_.push_back(stage.get());
     }
+    // Outputs lie behind the inputs, as in temper-runner: the distance between them decides which meet in the caches.
+    std::vector<std::string> outputs;
+    const runtime::ArtifactImage image = runtime::ArtifactImage::load(artifact.bytes);
+    for (const temper_buffer& buffer : image.buffers()) {
+      if (buffer.role != TEMPER_OUTPUT) continue;
+      outputs.emplace_back(buffer.name);
+      bytes.push_back(buffer.bytes);
+    }
     memory_ = runtime::BufferGroup(bytes);
+    for (std::size_t i = 0; i < outputs.size(); ++i) outputs_[outputs[i]] = memory_[placeholders_.size() + i];
     for (std::size_t i = 0; i < placeholders_.size(); ++i) {
       const std::span<std::byte> of_stage = memory_[i];
       const std::span<float> values{reinterpret_cast<float*>(of_stage.data()), of_stage.size() / sizeof(float)};
@@ -154,10 +164,9 @@ class Data {
   }
   /// Memory for the output of that name, the same at every call.
   std::span<float> output(const std::string& name, std::int64_t bytes) {
-    runtime::AlignedBuffer& buffer = outputs_[name];
-    if (buffer.data() == nullptr) buffer = runtime::AlignedBuffer(bytes);
-    TEMPER_CHECK(buffer.bytes() == bytes, "kernels of one task disagree about their output's size");
-    return {reinterpret_cast<float*>(buffer.data()), static_cast<std::size_t>(bytes) / sizeof(float)};
+    const std::span<std::byte> memory = outputs_.at(name);
+    TEMPER_CHECK(static_cast<std::int64_t>(memory.size()) == bytes, "kernels of one task disagree about their output");
+    return {reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float)};
   }
   runtime::TurnMemory& turns() { return turns_; }
 
@@ -165,7 +174,7 @@ class Data {
   runtime::TurnMemory turns_;
   runtime::BufferGroup memory_;
   std::map<std::string, std::span<const float>> values_;
-  std::map<std::string, runtime::AlignedBuffer> outputs_;
+  std::map<std::string, std::span<std::byte>> outputs_;
   std::vector<const ir::Stage*> placeholders_;
 };
 
@@ -272,7 +281,7 @@ std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOpti
   runtime::pin_current_thread(options.cpus[0]);
   const SystemClock clock;
   RandomStream random(options.seed);
-  Data data(contests.front().task, random);
+  Data data(contests.front().task, contests.front().built.artifact, random);
 
   std::vector<OpTimes> out(contests.size());
   std::deque<Kernel> kernels;
