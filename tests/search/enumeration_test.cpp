@@ -83,6 +83,52 @@ TEST(Enumeration, CountsAndNumbersEqualBruteForce) {
   }));
 }
 
+TEST(Enumeration, RangesChangeTheWorkAndNotTheSpace) {
+  // Five knobs whose sum is 20: without ranges the constraint is first looked at when all have a value.
+  Design design{"sum", {}, {}};
+  std::vector<std::string> names;
+  for (int k = 0; k < 5; ++k) {
+    names.push_back("k" + std::to_string(k));
+    design.knobs.push_back({names.back(), range(0, 9)});
+  }
+  const auto sum = [](auto v) {
+    std::int64_t total = 0;
+    for (const std::int64_t value : v) total += value;
+    return total;
+  };
+  design.constraints.push_back({"sum", names, [&](std::span<const std::int64_t> v) { return sum(v) <= 5; }});
+  const DecisionDiagram slow(design);
+  int calls = 0;
+  design.constraints[0].may_hold = [&](std::span<const Bounds> bounds) {
+    ++calls;
+    double least = 0;
+    for (const Bounds& b : bounds) least += b.low;
+    return least <= 5;
+  };
+  const DecisionDiagram fast(design, {.visits = 4000});
+  EXPECT_GT(calls, 0);
+  EXPECT_EQ(fast.list(), slow.list());
+  EXPECT_EQ(fast.size(), 252u);
+  EXPECT_THROW(
+      DecisionDiagram({design.name, design.knobs, {{"sum", names, design.constraints[0].holds}}}, {.visits = 4000}),
+      Error);
+}
+
+TEST(Enumeration, TheListIsInTheOrderOfNumbers) {
+  EXPECT_TRUE(rc::check("rows are at(0), at(1), ...", [](std::uint64_t seed) {
+    RandomStream random(seed);
+    const Design design = random_design(random);
+    const DecisionDiagram diagram(design);
+    const std::vector<std::int32_t> rows = diagram.list();
+    const std::size_t width = design.knobs.size();
+    RC_ASSERT(rows.size() == diagram.size() * width);
+    for (std::uint64_t i = 0; i < diagram.size(); ++i) {
+      const auto row = rows.begin() + static_cast<std::ptrdiff_t>(i * width);
+      RC_ASSERT(std::vector<std::int32_t>(row, row + static_cast<std::ptrdiff_t>(width)) == diagram.at(i));
+    }
+  }));
+}
+
 TEST(Enumeration, NeighboursEqualBruteForce) {
   EXPECT_TRUE(rc::check("neighbours are the valid candidates at distance one", [](std::uint64_t seed) {
     const FakeSpace space = random_space(seed);

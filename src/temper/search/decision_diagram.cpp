@@ -38,6 +38,20 @@ void check_design(const Design& design) {
   }
 }
 
+void check_listed(const Design& design) {
+  if (!design.constraints.empty()) {
+    throw Error(ErrorCode::InvalidArgument, "a design lists its valid choices and has constraints too", design.name,
+                "list only the choices that hold");
+  }
+  for (const std::vector<std::int32_t>& choice : design.listed) {
+    bool fits = choice.size() == design.knobs.size();
+    for (std::size_t knob = 0; fits && knob < choice.size(); ++knob) {
+      fits = choice[knob] >= 0 && static_cast<std::size_t>(choice[knob]) < design.knobs[knob].values.size();
+    }
+    if (!fits) throw Error(ErrorCode::InvalidArgument, "a listed choice does not fit the knobs", design.name);
+  }
+}
+
 /// Knobs of each constraint, as positions in the design.
 std::vector<std::vector<std::size_t>> constraint_knobs(const Design& design) {
   std::vector<std::vector<std::size_t>> result;
@@ -109,6 +123,12 @@ class DecisionDiagram::Builder {
     }
     choice_.assign(depths, 0);
     completed_.resize(depths);
+    early_.resize(depths);
+    for (const std::size_t knob : diagram_.order_) {
+      const std::vector<std::int64_t>& values = design.knobs[knob].values;
+      const auto [low, high] = std::minmax_element(values.begin(), values.end());
+      ranges_.push_back({static_cast<double>(*low), static_cast<double>(*high)});
+    }
     frontier_.resize(depths);
     memo_.resize(depths);
     unique_.resize(depths);
@@ -121,6 +141,11 @@ class DecisionDiagram::Builder {
         continue;
       }
       placed.last = *std::max_element(placed.positions.begin(), placed.positions.end());
+      if (placed.source->may_hold) {
+        for (const std::size_t p : placed.positions) {
+          if (p < placed.last) early_[p].push_back(placed);
+        }
+      }
       for (std::size_t depth = 0; depth <= placed.last; ++depth) {
         for (const std::size_t p : placed.positions) {
           if (p < depth) frontier_[depth].push_back(p);
@@ -136,7 +161,7 @@ class DecisionDiagram::Builder {
 
   void build() {
     if (!always_) return;
-    const Below below = visit(0);
+    const Below below = design_.listed.empty() ? visit(0) : visit_listed();
     diagram_.root_ = below.node;
     diagram_.size_ = below.count;
   }
@@ -180,6 +205,24 @@ class DecisionDiagram::Builder {
     return true;
   }
 
+  /// Whether the constraints that wait for later knobs can still hold.
+  bool possible(std::size_t depth) {
+    for (const PlacedConstraint& constraint : early_[depth]) {
+      bounds_.clear();
+      for (const std::size_t position : constraint.positions) {
+        if (position > depth) {
+          bounds_.push_back(ranges_[position]);
+          continue;
+        }
+        const auto value = static_cast<double>(
+            design_.knobs[diagram_.order_[position]].values[static_cast<std::size_t>(choice_[position])]);
+        bounds_.push_back({value, value});
+      }
+      if (!constraint.source->may_hold(bounds_)) return false;
+    }
+    return true;
+  }
+
   [[noreturn]] void too_large(const char* what) const {
     std::string names;
     for (const Constraint& constraint : design_.constraints) {
@@ -204,7 +247,7 @@ class DecisionDiagram::Builder {
       if (++visits_ > limits_.visits) too_large("enumerating them takes too long");
       choice_[depth] = static_cast<std::int32_t>(value);
       lower[value] = result.count;
-      if (!consistent(depth)) continue;
+      if (!consistent(depth) || !possible(depth)) continue;
       const Below below = visit(depth + 1);
       children[value] = below.node;
       if (below.count > kMaxSize - result.count) too_large("there are more than 2^63 valid candidates");
@@ -212,6 +255,48 @@ class DecisionDiagram::Builder {
     }
     if (result.count > 0) result.node = intern(depth, children, lower);
     if (key) memo_[depth].emplace(*key, result);
+    return result;
+  }
+
+  using Choice = std::vector<std::int32_t>;
+
+  Below visit_listed() {
+    check_listed(design_);
+    std::vector<const Choice*> sorted;
+    for (const Choice& choice : design_.listed) sorted.push_back(&choice);
+    const auto before = [&](const Choice* a, const Choice* b) {
+      for (const std::size_t knob : diagram_.order_) {
+        if ((*a)[knob] != (*b)[knob]) return (*a)[knob] < (*b)[knob];
+      }
+      return false;
+    };
+    std::sort(sorted.begin(), sorted.end(), before);
+    const auto same = [](const Choice* a, const Choice* b) { return *a == *b; };
+    if (std::adjacent_find(sorted.begin(), sorted.end(), same) != sorted.end()) {
+      throw Error(ErrorCode::InvalidArgument, "a choice is listed twice", design_.name);
+    }
+    return visit_listed(0, sorted);
+  }
+
+  /// Those that begin alike, by their values at `depth`.
+  Below visit_listed(std::size_t depth, std::span<const Choice* const> choices) {
+    if (depth == diagram_.order_.size()) return {0, 1};
+    const std::size_t domain = diagram_.domain_[depth];
+    std::vector<std::uint32_t> children(domain, kNone);
+    std::vector<std::uint64_t> lower(domain, 0);
+    Below result;
+    std::size_t first = 0;
+    for (std::size_t value = 0; value < domain; ++value) {
+      lower[value] = result.count;
+      std::size_t end = first;
+      while (end < choices.size() && (*choices[end])[diagram_.order_[depth]] == static_cast<std::int32_t>(value)) ++end;
+      if (end == first) continue;
+      const Below below = visit_listed(depth + 1, choices.subspan(first, end - first));
+      children[value] = below.node;
+      result.count += below.count;
+      first = end;
+    }
+    result.node = intern(depth, children, lower);
     return result;
   }
 
@@ -233,11 +318,14 @@ class DecisionDiagram::Builder {
   DiagramLimits limits_;
   bool always_ = true;                                    ///< constraints without knobs
   std::vector<std::vector<PlacedConstraint>> completed_;  ///< depth → constraints whose last knob is assigned there
+  std::vector<std::vector<PlacedConstraint>> early_;      ///< depth → constraints that may already be hopeless there
+  std::vector<Bounds> ranges_;                            ///< position → range of its knob's values
   std::vector<std::vector<std::size_t>> frontier_;        ///< depth → earlier positions that a later check still reads
   std::vector<std::unordered_map<std::uint64_t, Below>> memo_;
   std::vector<std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, ChildrenHash>> unique_;
   std::vector<std::int32_t> choice_;  ///< by position in the order
   std::vector<std::int64_t> arguments_;
+  std::vector<Bounds> bounds_;
   std::uint64_t visits_ = 0;
 };
 
@@ -273,6 +361,37 @@ std::vector<std::int32_t> DecisionDiagram::at(std::uint64_t index) const {
     node = child_[static_cast<std::size_t>(edge - below_.begin())];
   }
   return choice;
+}
+
+std::vector<std::int32_t> DecisionDiagram::list() const {
+  const std::size_t depths = order_.size();
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(size_) * depths);
+  if (size_ == 0 || depths == 0) return rows;
+  // A walk down and up the diagram; each row is the one before with its last values changed.
+  std::vector<std::int32_t> row(depths);
+  std::vector<std::size_t> value(depths, 0);  // depth → value to look at next
+  std::vector<std::uint32_t> node(depths);
+  node[0] = root_;
+  std::int32_t* out = rows.data();
+  const std::size_t last = depths - 1;
+  for (std::size_t depth = 0;;) {
+    if (value[depth] == domain_[depth]) {
+      if (depth == 0) break;
+      --depth;
+      continue;
+    }
+    const std::size_t chosen = value[depth]++;
+    const std::uint32_t child = child_[node[depth] + chosen];
+    if (child == kNone) continue;
+    row[order_[depth]] = static_cast<std::int32_t>(chosen);
+    if (depth == last) {
+      out = std::copy(row.begin(), row.end(), out);
+    } else {
+      node[++depth] = child;
+      value[depth] = 0;
+    }
+  }
+  return rows;
 }
 
 std::vector<std::int32_t> DecisionDiagram::nearest(std::span<const std::int32_t> wanted) const {

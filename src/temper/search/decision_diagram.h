@@ -2,13 +2,13 @@
 // and the numbers 0..size-1, without listing the choices.
 //
 // Knobs are put in an order that keeps constraints short, and assigned one after another; a constraint is checked as
-// soon as its last knob has a value. What lies below a partial assignment depends only on the *frontier*: the assigned
-// knobs that some constraint still waits for. Partial assignments with equal frontiers share one node, and nodes with
-// equal children are merged. Where constraints fall apart into independent groups of knobs the frontier is empty
-// between them, so groups multiply instead of being enumerated together, and a space of 10^9 choices takes a few
-// thousand nodes. This is the construction of a reduced ordered decision diagram (Bryant, "Graph-based algorithms for
-// Boolean function manipulation", IEEE Trans. Computers 1986) for many-valued variables, with frontiers as in Knuth's
-// Simpath (TAOCP 4A, 7.1.4).
+// soon as its last knob has a value, and earlier when it can tell from ranges. What lies below a partial assignment
+// depends only on the *frontier*: the assigned knobs that some constraint still waits for. Partial assignments with
+// equal frontiers share one node, and nodes with equal children are merged. Where constraints fall apart into
+// independent groups of knobs the frontier is empty between them, so groups multiply instead of being enumerated
+// together, and a space of 10^9 choices takes a few thousand nodes. This is the construction of a reduced ordered
+// decision diagram (Bryant, "Graph-based algorithms for Boolean function manipulation", IEEE Trans. Computers 1986) for
+// many-valued variables, with frontiers as in Knuth's Simpath (TAOCP 4A, 7.1.4).
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@ struct DiagramLimits {
 
 class DecisionDiagram {
  public:
-  /// Throws Error{InvalidArgument} when a constraint names an unknown knob or a knob has no or repeated values, and
-  /// Error{Unsupported} when the limits or 2^63 valid choices are exceeded. The design is not kept.
+  /// Throws Error{InvalidArgument} when a constraint names an unknown knob, a knob has no or repeated values, or listed
+  /// choices are malformed, come twice or stand beside constraints, and Error{Unsupported} when the limits or 2^63
+  /// valid choices are exceeded. The design is not kept.
   explicit DecisionDiagram(const Design& design, const DiagramLimits& limits = {});
 
   /// Number of valid choices, exactly.
@@ -40,6 +41,9 @@ class DecisionDiagram {
   std::optional<std::uint64_t> index_of(std::span<const std::int32_t> choice) const;
   /// The valid choice of that number. Requires index < size().
   std::vector<std::int32_t> at(std::uint64_t index) const;
+  /// All valid choices in the order of their numbers, row after row: `at(0)`, `at(1)`, ... Each row has a value index
+  /// for every knob of the design.
+  std::vector<std::int32_t> list() const;
   /// A valid choice that keeps what it can of `wanted`: knob by knob the nearest value that still leads to a valid
   /// choice (the lower one of two). Equal to `wanted` when that is valid. Requires size() > 0.
   std::vector<std::int32_t> nearest(std::span<const std::int32_t> wanted) const;

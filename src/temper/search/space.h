@@ -21,12 +21,21 @@ struct Knob {
   std::vector<std::int64_t> values;
 };
 
+/// A range of values; both ends belong to it.
+struct Bounds {
+  double low = 0, high = 0;
+  bool operator==(const Bounds&) const = default;
+};
+
 /// A condition over some knobs of a design. `holds` receives the values of `knobs`, in that order. It must be pure and
 /// cheap: enumeration calls it as soon as its last knob is assigned.
 struct Constraint {
   std::string name;  ///< says what is limited: "register file", "bodies", ...
   std::vector<std::string> knobs;
   std::function<bool(std::span<const std::int64_t>)> holds;
+  /// Optional: receives the range that each of `knobs` is still in, and is false only when no values in these ranges
+  /// hold. It lets enumeration leave a partial choice early, which pays for constraints over many knobs.
+  std::function<bool(std::span<const Bounds>)> may_hold = {};
 };
 
 /// A number that the author of a design knows to matter (tile area, footprint of a panel, quotient of two knobs),
@@ -44,6 +53,9 @@ struct Design {
   std::vector<Knob> knobs;
   std::vector<Constraint> constraints;
   std::vector<DerivedFeature> features = {};
+  /// When not empty: exactly these choices (value indices, in the order of `knobs`) are valid, and there are no
+  /// constraints. Of a space whose valid points are known and not described.
+  std::vector<std::vector<std::int32_t>> listed = {};
 };
 /// Position of the knob of that name; -1 when the design has none.
 int knob_index(const Design& design, std::string_view name);

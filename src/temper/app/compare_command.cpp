@@ -1,0 +1,150 @@
+// Search strategies on recorded spaces: whose best time falls faster.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+
+#include "temper/app/comparison_report.h"
+#include "temper/app/options.h"
+#include "temper/app/session.h"
+#include "temper/space/recorded/recorded_space.h"
+#include "temper/support/error.h"
+#include "temper/support/output_file.h"
+
+namespace temper::app {
+
+namespace {
+
+namespace recorded = space::recorded;
+
+struct CompareOptions {
+  std::vector<std::string> spaces, more_spaces, strategies, strategy_options;
+  std::string csv, svg;
+  search::ComparisonOptions comparison;
+};
+
+/// STRATEGY.NAME=NUMBER, into the strategy that it names.
+void add_option(std::vector<search::ComparedStrategy>& strategies, const std::string& text) {
+  const std::size_t dot = text.find('.'), equals = text.find('=');
+  char* end = nullptr;
+  const double value = equals == std::string::npos ? 0 : std::strtod(text.c_str() + equals + 1, &end);
+  if (dot == std::string::npos || equals == std::string::npos || dot > equals || *end != '\0' ||
+      equals + 1 == text.size()) {
+    throw Error(ErrorCode::InvalidArgument, "'" + text + "' is no option of a strategy", "--option",
+                "write STRATEGY.NAME=NUMBER: genetic.population=20");
+  }
+  const std::string name = text.substr(0, dot);
+  bool found = false;
+  for (search::ComparedStrategy& strategy : strategies) {
+    if (strategy.name != name) continue;
+    strategy.options[text.substr(dot + 1, equals - dot - 1)] = value;
+    found = true;
+  }
+  if (!found) {
+    throw Error(ErrorCode::InvalidArgument, "'" + name + "' is not among the compared strategies", "--option",
+                "name it in --strategy too");
+  }
+}
+
+std::vector<search::ComparedStrategy> compared_strategies(const CompareOptions& o) {
+  std::vector<search::ComparedStrategy> strategies;
+  for (const std::string& name : o.strategies) {
+    const bool known = std::any_of(strategies.begin(), strategies.end(), [&](const auto& s) { return s.name == name; });
+    if (known) throw Error(ErrorCode::InvalidArgument, "'" + name + "' is named twice", "--strategy", "name it once");
+    strategies.push_back({name});
+  }
+  if (strategies.empty()) {
+    for (const search::StrategyInfo& info : search::strategies()) strategies.push_back({info.name});
+  }
+  for (const std::string& text : o.strategy_options) add_option(strategies, text);
+  return strategies;
+}
+
+void write_file(const std::string& path, const std::string& what, const std::string& text) {
+  if (path.empty()) return;
+  OutputFile file(path, what);
+  file.write(text);
+  file.keep();
+}
+
+nlohmann::json compare(Session& s, const CompareOptions& o) {
+  std::vector<std::filesystem::path> files(o.spaces.begin(), o.spaces.end());
+  files.insert(files.end(), o.more_spaces.begin(), o.more_spaces.end());
+  if (files.empty()) {
+    throw Error(ErrorCode::InvalidArgument, "there is nothing to compare on", "--space",
+                "name recordings: --space FILE...");
+  }
+  for (const std::string& output : {o.csv, o.svg}) {
+    for (const std::filesystem::path& file : files) {
+      if (!output.empty()) refuse_overwriting(file, output);
+    }
+  }
+  const std::vector<search::ComparedStrategy> strategies = compared_strategies(o);
+  std::deque<recorded::RecordedSpace> spaces;
+  std::vector<search::ReplayedSpace> replayed;
+  nlohmann::json notes = nlohmann::json::object();
+  for (recorded::Recording& recording : recorded::read_recordings(files)) {
+    const std::string name = recording.name;
+    for (const std::string& note : recording.notes) s.progress(name + ": " + note);
+    if (notes.contains(name)) {
+      throw Error(ErrorCode::InvalidArgument, "two recordings are named '" + name + "'", "--space",
+                  "rename one of the files");
+    }
+    notes[name] = recording.notes;
+    replayed.push_back(spaces.emplace_back(std::move(recording)).replayed());
+  }
+  const search::Comparison comparison = search::compare_strategies(
+      replayed, strategies, o.comparison, s.cancellation,
+      [&](const search::SpaceComparison& space, const std::string& strategy) {
+        s.live(fmt::format("{}: {} {:.3f}", space.name, strategy, space.strategies.back().score.mean), false);
+      });
+  s.progress(
+      fmt::format("{} strategies on {} spaces, {} runs each", strategies.size(), spaces.size(), o.comparison.repeats));
+  s.print(comparison_table(comparison, o.comparison));
+  write_file(o.csv, "the curves", comparison_csv(comparison));
+  write_file(o.svg, "the picture", comparison_svg(comparison, o.comparison));
+  nlohmann::json result = comparison_json(comparison, o.comparison);
+  result["notes"] = notes;
+  return result;
+}
+
+}  // namespace
+
+void declare_compare(CLI::App& command, Session& session) {
+  auto o = std::make_shared<CompareOptions>();
+  command.add_option("--space", o->spaces,
+                     "Recordings (T4 results or caches of Kernel Tuner, plain or gzip) and, if wanted, T1 descriptions "
+                     "of their spaces");
+  command.add_option("FILE", o->more_spaces, "More of them");
+  std::string names;
+  for (const search::StrategyInfo& info : search::strategies()) names += (names.empty() ? "" : ", ") + info.name;
+  command.add_option("--strategy", o->strategies, "What to compare, separated by commas; default: all of " + names)
+      ->delimiter(',');
+  command.add_option("--option", o->strategy_options, "An option of a strategy: STRATEGY.NAME=NUMBER");
+  search::ComparisonOptions& c = o->comparison;
+  command.add_option("--repeats", c.repeats, "Runs of each strategy on each space, each with a seed of its own")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  declare_seed(command, c.seed, "Where the runs' seeds come from");
+  command
+      .add_option("--cutoff", c.cutoff,
+                  "The budget is what random search needs to come this share of the way from the median to the optimum")
+      ->check(CLI::Range(0.01, 0.999))
+      ->capture_default_str();
+  command.add_option("--max-evaluations", c.most_evaluations, "... and at most so many evaluations")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  command.add_option("--batch", c.batch, "Candidates that a strategy is asked for at once")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command.add_option("--confidence", c.confidence, "Of intervals and bands")
+      ->check(CLI::Range(0.5, 0.999))
+      ->capture_default_str();
+  command.add_option("--csv", o->csv, "Write the curves here");
+  command.add_option("--svg", o->svg, "Draw the curves here");
+  command.callback([o, &session] { session.action = [o](Session& s) { return compare(s, *o); }; });
+}
+
+}  // namespace temper::app
