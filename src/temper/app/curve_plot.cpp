@@ -188,8 +188,8 @@ std::string plot_svg(const std::string& title, const std::vector<PlotPanel>& pan
     x += 52 + 6.5 * static_cast<double>(series.name.size());
   }
   for (int i = 0; i < count; ++i) {
-    const PanelDrawing panel(panels[static_cast<std::size_t>(i)], kPanelWidth * (i % columns),
-                             kHeader + kPanelHeight * (i / columns));
+    const int row = i / columns, column = i % columns;
+    const PanelDrawing panel(panels[static_cast<std::size_t>(i)], kPanelWidth * column, kHeader + kPanelHeight * row);
     svg += panel.draw(names);
   }
   return svg + "</svg>\n";
