@@ -146,9 +146,10 @@ std::optional<std::pair<ValueId, ValueId>> affine_operand(const Graph& graph, co
   return std::nullopt;
 }
 
-/// Shape of the axes from `axis` on.
+/// Shape of the axes from `axis` on; a negative one counts from the end.
 Sizes inner_sizes(const Graph& graph, ValueId id, std::int64_t axis) {
   const Sizes sizes = graph.sizes(id);
+  if (axis < 0) axis += static_cast<std::int64_t>(sizes.size());
   return Sizes(sizes.begin() + static_cast<std::ptrdiff_t>(axis), sizes.end());
 }
 
