@@ -73,7 +73,9 @@ TEST(TurnMemory, GoesFromUserToUser) {
   turn = turns.take(second, 5 << 20);
   EXPECT_EQ(turn.memory.size(), 5u << 20) << "it grows";
   EXPECT_TRUE(turns.take(first, 0).is_new);
+  EXPECT_FALSE(turns.take(first, 0).is_new);
   EXPECT_THROW(turns.take(second, std::int64_t{1} << 50), Error);
+  EXPECT_TRUE(turns.take(first, 0).is_new) << "what it had went with the attempt";
 }
 
 TEST(AlignedBuffer, SaysThatTheSystemRefused) {

@@ -42,6 +42,13 @@ TEST(ChainTemplate, DefaultsComputeAttention) {
   }
 }
 
+/// A random candidate of that design.
+search::Candidate sample_of(const search::SpaceIndex& index, int design, RandomStream& random) {
+  search::Candidate candidate = index.sample_by_design(random);
+  while (candidate.design != design) candidate = index.sample_by_design(random);
+  return candidate;
+}
+
 // What its constraints admit, `nest` accepts.
 TEST(ChainTemplate, ValidCandidatesComputeAttention) {
   RandomStream random(2);
@@ -51,11 +58,9 @@ TEST(ChainTemplate, ValidCandidatesComputeAttention) {
     const search::SpaceIndex index(space);
     const int design = chain_design(space);
     ASSERT_GE(design, 0) << spec;
-    for (int i = 0; i < 12;) {
-      const search::Candidate candidate = index.sample_by_design(random);
-      if (candidate.design != design) continue;
+    for (int i = 0; i < 12; ++i) {
+      const search::Candidate candidate = sample_of(index, design, random);
       expect_equal_to_oracle(space, candidate, random, spec + " candidate " + std::to_string(i));
-      ++i;
     }
   }
 }
@@ -72,8 +77,8 @@ TEST(ChainTemplate, JoinedScoresComputeAttention) {
     const int join = search::knob_index(space.designs()[static_cast<std::size_t>(design)], "join");
     ASSERT_GE(join, 0);
     for (int i = 0; i < 6;) {
-      const search::Candidate candidate = index.sample_by_design(random);
-      if (candidate.design != design || search::values(space, candidate)[static_cast<std::size_t>(join)] == 0) continue;
+      const search::Candidate candidate = sample_of(index, design, random);
+      if (search::values(space, candidate)[static_cast<std::size_t>(join)] == 0) continue;
       const schedule::Schedule schedule = space.materialise(candidate);
       EXPECT_EQ(schedule[schedule.stage("out_scores")].compute.loop.stage, schedule.stage("out_weights_max_local"));
       expect_equal_to_oracle(space, candidate, random, spec + " candidate " + std::to_string(i));

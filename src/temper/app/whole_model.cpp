@@ -11,6 +11,7 @@
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
 #include "temper/support/clock.h"
+#include "temper/support/error.h"
 #include "temper/tune/lookup.h"
 
 namespace temper::app {
@@ -87,6 +88,7 @@ std::size_t record_layouts(const Model& model, const std::vector<tune::LayoutAss
   store.append(records, store::OnConflict::Replace);
   const graph::Layouts used = model.layouts.best_known(&store, target);
   const auto found = std::ranges::find(candidates, used, &tune::LayoutAssignment::layouts);
+  TEMPER_CHECK(found != candidates.end(), "the layouts that are used are none of the candidates");
   return static_cast<std::size_t>(found - candidates.begin());
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "temper/support/error.h"
+#include "temper/ir/strides.h"
 
 namespace temper::graph {
 namespace {
@@ -124,7 +124,7 @@ class Placement {
 
   Sizes strides_of(ValueId id) const {
     const auto found = plan_.strides.find(id);
-    return found == plan_.strides.end() ? strides(graph_.sizes(id)) : found->second;
+    return found == plan_.strides.end() ? ir::row_major_strides(graph_.sizes(id)) : found->second;
   }
 
   /// Whether everything that computes or reads a storage can do so where it has these strides.

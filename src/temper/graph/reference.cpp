@@ -8,6 +8,7 @@
 
 #include "temper/graph/definition.h"
 #include "temper/ir/oracle.h"
+#include "temper/ir/strides.h"
 #include "temper/ops/registry.h"
 #include "temper/support/error.h"
 
@@ -77,8 +78,7 @@ class ProgramMemory {
     const std::size_t width = width_of(id);
     std::vector<std::byte>& owner = contents_[location.owner];
     owner.resize(static_cast<std::size_t>(element_count(program_.graph.sizes(location.owner))) * width);
-    const Sizes sizes = program_.graph.sizes(id);
-    const std::int64_t span = element_count(sizes) == 0 ? 0 : span_of(sizes, strides_of(id));
+    const std::int64_t span = ir::span_elements(program_.graph.sizes(id), strides_of(id));
     return std::span(owner).subspan(static_cast<std::size_t>(location.offset) * width,
                                     static_cast<std::size_t>(span) * width);
   }
@@ -87,21 +87,11 @@ class ProgramMemory {
   std::size_t width_of(ValueId id) const { return static_cast<std::size_t>(ir::bytes(program_.graph.value(id).dtype)); }
   Sizes strides_of(ValueId id) const {
     const Sizes& given = program_.graph.value(id).strides;
-    return given.empty() ? strides(program_.graph.sizes(id)) : given;
+    return given.empty() ? ir::row_major_strides(program_.graph.sizes(id)) : given;
   }
   /// Of each element, row-major, counted in elements from the first one.
   std::vector<std::size_t> places_of(ValueId id) const {
-    const Sizes sizes = program_.graph.sizes(id), steps = strides_of(id);
-    std::vector<std::size_t> places{0};
-    for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-      std::vector<std::size_t> inner;
-      for (const std::size_t place : places) {
-        for (std::int64_t i = 0; i < sizes[axis]; ++i)
-          inner.push_back(place + static_cast<std::size_t>(i * steps[axis]));
-      }
-      places = std::move(inner);
-    }
-    return places;
+    return ir::element_places(program_.graph.sizes(id), strides_of(id));
   }
 
   const Program& program_;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "temper/ir/strides.h"
 #include "temper/support/error.h"
 
 namespace temper::graph {
@@ -46,14 +47,8 @@ Sizes permuted(const Sizes& sizes, const std::vector<int>& order) {
   return result;
 }
 
-Sizes strides(const Sizes& sizes) {
-  Sizes result(sizes.size(), 1);
-  for (std::size_t i = sizes.size(); i-- > 1;) result[i - 1] = result[i] * sizes[i];
-  return result;
-}
-
 bool is_row_major(const Sizes& sizes, const Sizes& given) {
-  const Sizes dense = strides(sizes);
+  const Sizes dense = ir::row_major_strides(sizes);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] != 1 && given[i] != dense[i]) return false;
   }
@@ -92,15 +87,9 @@ std::optional<Sizes> reshaped_strides(const Sizes& sizes, const Sizes& given, co
   return result;
 }
 
-std::int64_t span_of(const Sizes& sizes, const Sizes& given) {
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - 1) * given[i];
-  return last + 1;
-}
-
 ops::TensorValue transposed(const ops::TensorValue& value, const std::vector<int>& order) {
   const Sizes sizes = permuted(value.type.shape, order);
-  const Sizes steps = permuted(strides(value.type.shape), order);
+  const Sizes steps = permuted(ir::row_major_strides(value.type.shape), order);
   const auto width = static_cast<std::size_t>(ir::bytes(value.type.dtype));
   auto bytes = std::make_shared<std::vector<std::byte>>(value.bytes->size());
   Sizes index(sizes.size(), 0);

@@ -30,14 +30,10 @@ inline const std::vector<int> kToNhwc{0, 2, 3, 1};
 inline const std::vector<int> kToNchw{0, 3, 1, 2};
 /// Sizes in that order.
 Sizes permuted(const Sizes& sizes, const std::vector<int>& order);
-/// Row-major strides in elements.
-Sizes strides(const Sizes& sizes);
 /// Whether elements of the given strides follow each other in row-major order without gaps.
 bool is_row_major(const Sizes& sizes, const Sizes& given);
 /// Strides of elements under another shape of equal count, nested as in row-major order for axes of size 1 too. None
 /// where an axis would have to make steps of different lengths. Requires at least one element.
 std::optional<Sizes> reshaped_strides(const Sizes& sizes, const Sizes& given, const Sizes& to);
-/// Elements from the first to the last, gaps included. Requires at least one element.
-std::int64_t span_of(const Sizes& sizes, const Sizes& given);
 
 }  // namespace temper::graph

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "temper/ir/expr_build.h"
+#include "temper/ir/strides.h"
 #include "temper/ir/visit.h"
 #include "temper/support/error.h"
 
@@ -38,22 +39,10 @@ std::vector<std::int64_t> Stage::shape() const {
 }
 
 std::vector<std::int64_t> Stage::memory_strides() const {
-  if (!strides.empty()) return strides;
-  const std::vector<std::int64_t> extents = shape();
-  std::vector<std::int64_t> result(extents.size(), 1);
-  for (std::size_t i = extents.size(); i-- > 1;) result[i - 1] = result[i] * extents[i];
-  return result;
+  return strides.empty() ? row_major_strides(shape()) : strides;
 }
 
-std::int64_t Stage::memory_elements() const {
-  const std::vector<std::int64_t> extents = shape(), steps = memory_strides();
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < extents.size(); ++i) {
-    if (extents[i] == 0) return 0;
-    last += (extents[i] - 1) * steps[i];
-  }
-  return last + 1;
-}
+std::int64_t Stage::memory_elements() const { return span_elements(shape(), memory_strides()); }
 
 Expr Tensor::at(std::vector<Expr> index) const {
   for (Expr& e : index) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "temper/ir/strides.h"
 #include "temper/support/error.h"
 
 namespace temper::nest {
@@ -170,17 +171,7 @@ class Interpreter {
     TEMPER_CHECK(storage != program_.storages.end(), "an output has no storage");
     const Memory& memory = memory_[static_cast<std::size_t>(storage - program_.storages.begin())];
     const ir::Stage& definition = *program_.stages[static_cast<std::size_t>(stage)];
-    // Of each element, row-major.
-    std::vector<std::size_t> places{0};
-    const std::vector<std::int64_t> shape = definition.shape(), strides = definition.memory_strides();
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-      std::vector<std::size_t> inner;
-      for (const std::size_t place : places) {
-        for (std::int64_t i = 0; i < shape[axis]; ++i)
-          inner.push_back(place + static_cast<std::size_t>(i * strides[axis]));
-      }
-      places = std::move(inner);
-    }
+    const std::vector<std::size_t> places = ir::element_places(definition.shape(), definition.memory_strides());
     std::vector<std::vector<double>> out;
     for (std::size_t c = 0; c < definition.dtypes.size(); ++c) {
       std::vector<double> component;

@@ -32,7 +32,7 @@ struct InterleaveOptions {
   std::int64_t least_calls = 1;  ///< where sides evict each other from the caches, the first calls say little
   double budget_seconds = 0;  ///< rounds stop early, after at least 5, once all timed calls add up to this; 0: no bound
   std::int64_t warmup_calls = 1;   ///< before each sample: the other sides have used the caches meanwhile
-  double warmup_seconds = 0;       ///< as many more as fill this
+  double warmup_seconds = 0;       ///< as many as fill this, where that is more
   std::uint64_t seed = 0;          ///< of the order within each round
   CancellationToken cancellation;  ///< looked at before each sample
 };

@@ -104,11 +104,13 @@ std::int64_t BufferGroup::bytes() const {
 }
 
 TurnMemory::Turn TurnMemory::take(std::uint64_t user, std::int64_t bytes) {
-  const bool is_new = user != last_;
-  if (memory_.bytes() < bytes || (is_new && memory_.bytes() > kKept && memory_.bytes() > 2 * bytes)) {
+  const bool is_far_too_large = user != last_ && memory_.bytes() > kKept && memory_.bytes() > 2 * bytes;
+  if (memory_.bytes() < bytes || is_far_too_large) {
+    last_ = 0;                  // nobody's, even if there is no memory to be had
     memory_ = AlignedBuffer();  // never both
     memory_ = group_memory(bytes);
   }
+  const bool is_new = user != last_;
   const std::span<std::byte> memory = memory_.span().first(static_cast<std::size_t>(bytes));
   if (is_new) std::ranges::fill(memory, std::byte{0});
   last_ = user;

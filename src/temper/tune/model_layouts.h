@@ -45,7 +45,6 @@ class ModelLayouts {
 
   const std::vector<graph::LayoutChoice>& choices() const { return choices_; }
   bool has_rivals() const;
-  const record::TaskKey& key() const { return key_; }
 
   /// The estimated one first; then each rival alone in its other layout, and all rivals in theirs.
   std::vector<LayoutAssignment> candidates() const;

@@ -4,8 +4,8 @@
 //   Conv(Conv(x, V, a), W, b)        →  Conv(x, W·V, W·a + b)    for kernels of one pixel
 // The second leaves the convolution's result to those who scale it, so that it need not be in memory before they run:
 // then fusion makes the scale, and what is added behind it, part of the convolution. It is done where x and the weights
-// are less to read than y, the third where its weights are fewer. Products of weights are computed in f64 and rounded
-// once.
+// are not more to read than y, or where nobody else reads y; the third where its weights are not more. Products of
+// weights are computed in f64 and rounded once.
 #pragma once
 
 #include "temper/graph/graph.h"

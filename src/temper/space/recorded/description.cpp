@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 
 #include "temper/support/error.h"
@@ -93,14 +92,6 @@ Parameter read_parameter(const Json& json, const std::string& where, std::vector
 
 bool has_whole_values(const Parameter& parameter) {
   return std::all_of(parameter.values.begin(), parameter.values.end(), [](const Value& v) { return v.is_integer(); });
-}
-
-/// The number that a text is written like.
-std::optional<double> number_in(const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0') return std::nullopt;
-  return value;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "temper/support/error.h"
 
@@ -65,10 +64,7 @@ void require_time(const std::string& objective, const std::string& where) {
 std::optional<double> read_number(const Json& json) {
   if (json.is_number()) return json.get<double>();
   if (!json.is_string()) return std::nullopt;
-  const std::string text = json.get<std::string>();
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  return !text.empty() && *end == '\0' ? std::optional<double>(value) : std::nullopt;
+  return number_in(json.get<std::string>());
 }
 
 void set_time(Entry& entry, const Json& json, double unit_seconds) {

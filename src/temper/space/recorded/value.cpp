@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 
 #include "temper/support/error.h"
 
@@ -20,6 +20,12 @@ bool Value::truth() const {
   if (is_text()) return !text().empty();
   if (is_list()) return !list().empty();
   return real() != 0;
+}
+
+std::optional<double> number_in(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0' ? std::optional<double>(value) : std::nullopt;
 }
 
 int compare_numbers(const Value& a, const Value& b) {

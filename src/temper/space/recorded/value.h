@@ -54,6 +54,9 @@ class Value {
   std::variant<bool, std::int64_t, double, std::shared_ptr<const std::string>, std::shared_ptr<const List>> data_;
 };
 
+/// The number that a text is written like, NaN and infinities among them; nothing for other texts.
+std::optional<double> number_in(const std::string& text);
+
 /// Negative, zero or positive as `a` comes before, with or after `b`; whole numbers and fractions compare exactly.
 /// Requires numbers.
 int compare_numbers(const Value& a, const Value& b);
