@@ -76,6 +76,23 @@ TEST_F(LookupTest, TheDefaultWinsAgainstWhatIsOnlyLuckier) {
   EXPECT_EQ(best(*store_, task_, sample_target())->candidate, record(2, 0).candidate);
 }
 
+TEST_F(LookupTest, OfTiedMinimaTheLeastMedianWins) {
+  const auto settled = [&](std::int64_t m, double least, double median, int repeats) {
+    record::Record r = record(m, least);
+    r.measurement.median_seconds = median;
+    r.measurement.repeats = repeats;
+    add(r);
+  };
+  settled(1, 1.00e-3, 1.20e-3, 24);
+  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, record(1, 0).candidate);
+  settled(2, 1.01e-3, 1.02e-3, 6);  // too few samples for a median
+  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, record(1, 0).candidate);
+  settled(8, 1.04e-3, 1.05e-3, 24);  // slower at its best beyond a tie
+  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, record(1, 0).candidate);
+  settled(4, 1.02e-3, 1.06e-3, 24);
+  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, record(4, 0).candidate);
+}
+
 TEST_F(LookupTest, ARecordThatCannotBeBuiltIsPassedOverAndNamed) {
   record::Record broken = record(8, 0.1e-3);
   broken.trace = "split C nowhere 4 peel\n";

@@ -359,7 +359,7 @@ TEST_F(TuneTest, TheHeatOfALongSearchGivesTheUnluckyAChance) {
   });
   Options all = options();
   all.trials = 1000;
-  hardware_->run_seconds = 0.1;
+  hardware_->run_seconds = 0.2;
   const TaskReport task = run(all).tasks.front();
   const record::CandidateRecord best = record::CandidateRecord::parse(task.best_candidate);
   EXPECT_EQ(knob(best, "n"), 4);

@@ -51,14 +51,20 @@ Usable fastest(const store::Store& store, const record::TaskKey& key, std::uint6
   }
 }
 
-/// Records that may be used, in the order in which they should be: winners fastest first, then the default's if it is
-/// known; other versions' last.
+/// Records that may be used, in the order in which they should be: the preferred winner, the others fastest first, then
+/// the default's if it is known; other versions' last.
 Usable usable(const store::Store& store, const record::TaskKey& key, std::uint64_t definition_hash,
               const target::Target& target, double max_error) {
   const std::string fingerprint = target::fingerprint(target);
   auto [records, note] = fastest(store, key, definition_hash, fingerprint, max_error);
-  std::stable_partition(records.begin(), records.end(), is_current);
+  const auto old = std::stable_partition(records.begin(), records.end(), is_current);
   if (records.empty()) return {{}, note};
+  if (old != records.begin()) {
+    std::vector<const record::Measurement*> times;
+    for (auto record = records.begin(); record != old; ++record) times.push_back(&record->measurement);
+    const auto chosen = records.begin() + static_cast<std::ptrdiff_t>(preferred(times));
+    std::rotate(records.begin(), chosen, std::next(chosen));
+  }
   std::optional<record::Record> untuned;
   for (record::Record& record : store.all(key, fingerprint)) {
     const bool matches = record.strategy == kDefaultOrigin && record.measurement.ok() &&

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kHeat = 12;
 constexpr int kHeatRounds = 6;
-constexpr std::size_t kFinalists = 4;
+constexpr std::size_t kFinalists = 4, kThoroughFinalists = 6;
 constexpr int kRounds = 16, kThoroughRounds = 24;
 /// A heat and the longer final are worth their time when the search took this many times theirs.
 constexpr double kSearchToRace = 8;
@@ -23,6 +23,8 @@ constexpr double kSearchToRace = 8;
 constexpr int kMostRaces = 8;
 /// What one sample takes at least, calls and preparation included.
 constexpr double kSampleSeconds = 3e-3;
+
+std::size_t finalists(bool thorough) { return thorough ? kThoroughFinalists : kFinalists; }
 
 }  // namespace
 
@@ -47,7 +49,7 @@ double TaskTuner::race_seconds(bool thorough) const {
   if (thorough) {
     for (const std::size_t i : best(kHeat)) seconds += sample(i) * (kHeatRounds + 2);
   }
-  for (const std::size_t i : best(kFinalists)) seconds += sample(i) * (rounds + 2);
+  for (const std::size_t i : best(finalists(thorough))) seconds += sample(i) * (rounds + 2);
   if (const std::optional<std::size_t> entry = default_entry()) seconds += sample(*entry) * (rounds + 2);
   return seconds;
 }
@@ -65,11 +67,12 @@ void TaskTuner::race() {
   if (!begun_ || !error_.empty()) return;
   const bool thorough = races_thoroughly();
   if (thorough && !session_->stop()) {
-    if (const std::vector<std::size_t> heat = best(kHeat); heat.size() > kFinalists && !race_once(heat, kHeatRounds))
+    if (const std::vector<std::size_t> heat = best(kHeat);
+        heat.size() > finalists(thorough) && !race_once(heat, kHeatRounds))
       return;
   }
   for (int attempt = 0; attempt < kMostRaces; ++attempt) {
-    std::vector<std::size_t> racers = best(kFinalists);
+    std::vector<std::size_t> racers = best(finalists(thorough));
     const std::optional<std::size_t> untuned = default_entry();
     const bool unsteady = untuned && entries_[*untuned].measurement.failure == record::FailureKind::Unstable;
     if (unsteady) racers.push_back(*untuned);
@@ -146,8 +149,12 @@ bool TaskTuner::race_once(const std::vector<std::size_t>& racers, int rounds) {
 }
 
 std::optional<std::size_t> TaskTuner::winner() const {
-  const std::vector<std::size_t> ranked = ranking();
+  std::vector<std::size_t> ranked = ranking();
   if (ranked.empty()) return std::nullopt;
+  std::vector<const record::Measurement*> times;
+  for (const std::size_t i : ranked) times.push_back(&entries_[i].measurement);
+  const auto chosen = ranked.begin() + static_cast<std::ptrdiff_t>(preferred(times));
+  std::rotate(ranked.begin(), chosen, std::next(chosen));
   const std::optional<std::size_t> untuned = default_entry();
   if (!untuned || !entries_[*untuned].measurement.ok()) return ranked.front();
   for (const std::size_t i : ranked) {

@@ -1,5 +1,8 @@
-// When a candidate counts as faster than the default.
+// Which of the fastest candidates is the winner, and when it counts as faster than the default.
 #pragma once
+
+#include <cstddef>
+#include <span>
 
 #include "temper/record/record.h"
 
@@ -14,6 +17,16 @@ inline bool beats(const record::Measurement& candidate, const record::Measuremen
   return candidate.min_seconds < incumbent.min_seconds * (1 - kNoise) &&
          candidate.median_seconds < incumbent.median_seconds * (1 - kNoise);
 }
+
+/// Minima closer together than this share do not tell kernels apart: what a call takes at best hides how often it takes
+/// more, and of kernels whose data live in a cache that others share, minima agree where medians differ by a tenth.
+inline constexpr double kTie = 0.03;
+/// From this many samples on a median is worth comparing; trials take fewer, finals more.
+inline constexpr int kSettledRepeats = 16;
+
+/// Which of `fastest_first` (successes, least minimum first) to use: the least median of those that were timed
+/// `kSettledRepeats` times and whose minimum is within `kTie` of the least; the first where there is none such.
+std::size_t preferred(std::span<const record::Measurement* const> fastest_first);
 
 /// What `Record::strategy` says for the default schedule and for uniformly drawn samples; otherwise it names the
 /// strategy that proposed the candidate.
