@@ -45,11 +45,8 @@ std::vector<Candidate> StrategyBase::ask(int count) {
 void StrategyBase::tell(std::span<const Told> results) {
   for (const Told& told : results) {
     if (!index_->contains(told.candidate)) continue;
-    const bool first = seen_.insert(told.candidate).second;
-    if (!first) std::erase_if(measured_, [&](const Told& old) { return old.candidate == told.candidate; });
-    if (!told.ok) continue;
-    const auto faster = [](const Told& a, const Told& b) { return a.seconds < b.seconds; };
-    measured_.insert(std::upper_bound(measured_.begin(), measured_.end(), told, faster), told);
+    seen_.insert(told.candidate);
+    measured_.record(told);
   }
   learn(results);
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "temper/search/ranking.h"
 #include "temper/search/strategy.h"
 
 namespace temper::search {
@@ -60,7 +61,7 @@ class StrategyBase : public Strategy {
   double progress() const { return progress_; }
 
   /// Successful measurements of valid candidates, fastest first.
-  std::span<const Told> measured() const { return measured_; }
+  const Ranking& measured() const { return measured_; }
   /// Proposed, measured, or failed.
   bool seen(const Candidate& candidate) const { return seen_.contains(candidate); }
 
@@ -73,7 +74,7 @@ class StrategyBase : public Strategy {
   RandomOrder unseen_;
   double progress_ = 0;
   CandidateSet seen_;
-  std::vector<Told> measured_;
+  Ranking measured_;
   std::vector<Candidate> batch_;
   int wanted_ = 0;
 };
