@@ -25,6 +25,7 @@ THIRD_PARTY = {
     "lld/": ["codegen/llvm"],
     "xgboost/": ["cost"],
     "sqlite3.h": ["store"],
+    "Eigen/": ["search/surrogate"],
     "spdlog/": ["support"],
     "hwloc": ["target"],
     "CLI/": ["app"],

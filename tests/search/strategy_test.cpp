@@ -161,7 +161,7 @@ std::vector<std::string> names() {
 INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, ::testing::Combine(::testing::ValuesIn(names()), ::testing::Bool()),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(All, GuidedStrategy,
-                         ::testing::Combine(::testing::Values("evolutionary", "annealing", "genetic"),
+                         ::testing::Combine(::testing::Values("evolutionary", "annealing", "genetic", "bayesian"),
                                             ::testing::Bool()),
                          test_name);
 
@@ -192,7 +192,7 @@ TEST_P(ScoringStrategy, AvoidsWhatTheScorerKnowsCannotBeBuilt) {
   EXPECT_EQ(run(space, GetParam(), 1, 200, &scorer, measure).size(), 200u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ScoringStrategy, ::testing::Values("evolutionary", "annealing", "genetic"));
+INSTANTIATE_TEST_SUITE_P(All, ScoringStrategy, ::testing::Values("evolutionary", "annealing", "genetic", "bayesian"));
 
 TEST(Strategies, DefaultIsTheFirstOfTheTable) {
   EXPECT_EQ(strategies().front().name, kDefaultStrategy);
@@ -219,7 +219,7 @@ TEST(Strategies, WrongNamesAndOptionsAreExplained) {
   };
   EXPECT_EQ(message("genetic", {{"population", 10}}), "accepted");
   EXPECT_THAT(message("gentic", {}),
-              ::testing::HasSubstr("choose one of: evolutionary, annealing, genetic, random, grid"));
+              ::testing::HasSubstr("choose one of: evolutionary, annealing, genetic, bayesian, random, grid"));
   EXPECT_THAT(message("genetic", {{"populaton", 10}}), ::testing::HasSubstr("its options: population, tournament"));
   EXPECT_THAT(message("random", {{"x", 1}}), ::testing::HasSubstr("it has no options"));
   EXPECT_THAT(message("genetic", {{"crossover", 1.5}}), ::testing::HasSubstr("from 0 to 1"));

@@ -9,7 +9,7 @@ namespace temper::search {
 
 std::span<const StrategyInfo> strategies() {
   static const std::vector<StrategyInfo> table{evolutionary_strategy(), annealing_strategy(), genetic_strategy(),
-                                               random_strategy(), grid_strategy()};
+                                               bayesian_strategy(),     random_strategy(),    grid_strategy()};
   return table;
 }
 

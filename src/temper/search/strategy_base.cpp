@@ -71,6 +71,17 @@ std::vector<double> StrategyBase::score(std::span<const Candidate> candidates) {
   return scores;
 }
 
+std::vector<Candidate> StrategyBase::worth_measuring(std::vector<Candidate> candidates) {
+  std::erase_if(candidates, [&](const Candidate& candidate) { return seen(candidate); });
+  if (!has_scorer() || candidates.empty()) return candidates;
+  const std::vector<double> scores = score(candidates);
+  std::vector<Candidate> result;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (std::isfinite(scores[i])) result.push_back(std::move(candidates[i]));
+  }
+  return result;
+}
+
 void sort_by_score(std::vector<Scored>& candidates) {
   std::sort(candidates.begin(), candidates.end(), [](const Scored& a, const Scored& b) {
     if (a.score != b.score) return a.score > b.score;

@@ -55,6 +55,8 @@ class StrategyBase : public Strategy {
   bool has_scorer() const { return context_.scorer != nullptr; }
   /// Higher is better. Requires has_scorer().
   std::vector<double> score(std::span<const Candidate> candidates);
+  /// Those of `candidates` that were not seen and that the scorer, if there is one, believes can be built.
+  std::vector<Candidate> worth_measuring(std::vector<Candidate> candidates);
   double option(const std::string& name) const { return context_.options.at(name); }
   int int_option(const std::string& name) const { return static_cast<int>(option(name)); }
   RandomStream& random() { return random_; }

@@ -10,5 +10,6 @@ StrategyInfo grid_strategy();
 StrategyInfo genetic_strategy();
 StrategyInfo annealing_strategy();
 StrategyInfo evolutionary_strategy();
+StrategyInfo bayesian_strategy();
 
 }  // namespace temper::search

@@ -1,0 +1,70 @@
+// What a search believes about candidates it has not measured: a Gaussian process over their knobs, learned from
+// everything measured so far, on a pool of candidates whose most promising one can be asked for at any time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "temper/search/strategy.h"
+#include "temper/search/surrogate/gaussian_process.h"
+#include "temper/support/random.h"
+
+namespace temper::search {
+
+/// What bounds the work: a measurement costs about `points` * (`points` + `pool`) multiplications.
+struct SurrogateLimits {
+  std::size_t pool = 1000;   ///< candidates that are kept predicted
+  std::size_t points = 300;  ///< measurements that are learned from; of more, the fastest and a random part of the rest
+};
+
+/// Deterministic for a stream and the order of calls.
+class PoolSurrogate {
+ public:
+  /// The space is not kept.
+  PoolSurrogate(const Space& space, const SurrogateLimits& limits, RandomStream random);
+
+  /// A measurement; a later one of the same candidate replaces it. Failures count as slow as the slowest success.
+  void tell(const Told& told);
+  /// The candidate has been asked for: until it is told it counts as measured at its predicted time.
+  void assume(const Candidate& candidate);
+  /// Adds a candidate to the pool, unless it is in it, was told or assumed.
+  void offer(const Candidate& candidate);
+
+  /// Whether there is a measurement to learn from.
+  bool ready() const { return successes_ > 0; }
+  std::size_t pool_size() const { return pool_.size(); }
+  /// The candidate of the pool with the largest expected improvement on the fastest measurement, of the logarithm of
+  /// the time; nothing when the pool is empty. Requires ready().
+  std::optional<Candidate> most_promising();
+
+ private:
+  struct Point {
+    Candidate candidate;
+    enum class State { Assumed, Measured, Failed } state = State::Assumed;
+    double target = 0;  ///< log seconds
+  };
+
+  Point& point(const Candidate& candidate);
+  void leave_pool(const Candidate& candidate);
+  void synchronise();
+  void fit();
+  std::vector<double> targets() const;
+  void shrink_pool(std::span<const double> value);
+
+  SurrogateLimits limits_;
+  RandomStream random_;
+  KnobColumns columns_;
+  GaussianProcess model_;
+  std::vector<Point> points_;
+  CandidateMap<std::size_t> point_of_;
+  std::vector<std::size_t> used_;  ///< the model's observations, as positions in `points_`
+  std::size_t next_ = 0;           ///< the first of `points_` that the model does not know
+  std::vector<Candidate> pool_;    ///< the model's candidates
+  CandidateMap<std::size_t> place_in_pool_;
+  std::size_t successes_ = 0, next_fit_ = 6;
+};
+
+}  // namespace temper::search
