@@ -1,14 +1,13 @@
 // Bayesian optimisation: a Gaussian process over the knobs predicts the logarithm of the time of every candidate in a
-// pool, and the one with the largest expected improvement on the best is measured next (Jones, Schonlau and Welch,
-// "Efficient global optimization of expensive black-box functions", 1998). The pool is the whole space where that is
-// small; otherwise a random part of it, joined by the neighbours of whatever becomes the best and by children of the
-// best few. Candidates of one batch count as measured at their predicted times until they are told (the "kriging
-// believer" of Ginsbourger et al., 2010).
-#include <algorithm>
+// pool (`surrogate/pool_search.h`), and the one with the largest expected improvement on the best is measured next
+// (Jones, Schonlau and Welch, "Efficient global optimization of expensive black-box functions", 1998). Candidates of
+// one batch count as measured at their predicted times until they are told (the "kriging believer" of Ginsbourger et
+// al., 2010).
+#include <optional>
 
 #include "temper/search/strategies/all.h"
 #include "temper/search/strategy_base.h"
-#include "temper/search/surrogate/pool_surrogate.h"
+#include "temper/search/surrogate/pool_search.h"
 
 namespace temper::search {
 namespace {
@@ -16,88 +15,31 @@ namespace {
 class Bayesian : public StrategyBase {
  public:
   explicit Bayesian(const StrategyContext& context)
-      : StrategyBase(context, "bayesian"),
-        surrogate_(space(), {static_cast<std::size_t>(option("pool")), static_cast<std::size_t>(option("points"))},
-                   random().fork("surrogate")) {}
+      : StrategyBase(context, "bayesian"), search_(space(), index(), search_options(), random().fork("search")) {}
 
  protected:
   void propose(int) override {
-    if (!filled_) fill_pool();
+    const auto filter = [&](std::vector<Candidate> candidates) { return worth_measuring(std::move(candidates)); };
     while (missing() > 0) {
-      if (told_ < option("initial") || !surrogate_.ready()) {
-        if (!accept_first()) return;
-        continue;
-      }
-      freshen_pool();
-      const std::optional<Candidate> next = surrogate_.most_promising();
+      const std::optional<Candidate> next = search_.next(measured(), filter);
       if (!next) return;  // the base fills up at random, which ends with the space
-      surrogate_.assume(*next);
       accept(*next);
     }
   }
 
   void learn(std::span<const Told> results) override {
     for (const Told& told : results) {
-      if (!index().contains(told.candidate)) continue;
-      surrogate_.tell(told);
-      told_ += 1;
+      if (index().contains(told.candidate)) search_.tell(told);
     }
   }
 
  private:
-  bool whole_space() const { return index().size() <= static_cast<std::uint64_t>(option("pool")); }
-
-  void fill_pool() {
-    filled_ = true;
-    std::vector<Candidate> all;
-    if (whole_space()) {
-      for (std::uint64_t i = 0; i < index().size(); ++i) all.push_back(index().at(i));
-    } else {
-      for (int i = 0; i < int_option("pool"); ++i)
-        all.push_back(i % 2 == 0 ? index().sample(random()) : index().sample_by_design(random()));
-    }
-    offer(std::move(all));
+  PoolSearchOptions search_options() const {
+    const auto whole = [&](const char* name) { return static_cast<std::size_t>(option(name)); };
+    return {{whole("pool"), whole("points")}, whole("initial"), whole("elites"), whole("children")};
   }
 
-  void offer(std::vector<Candidate> candidates) {
-    for (const Candidate& candidate : worth_measuring(std::move(candidates))) surrogate_.offer(candidate);
-  }
-
-  bool accept_first() {
-    constexpr int kTries = 8;
-    for (int attempt = 0; attempt < kTries; ++attempt) {
-      for (const Candidate& candidate : worth_measuring({index().sample_by_design(random())})) {
-        surrogate_.assume(candidate);
-        return accept(candidate);
-      }
-    }
-    return false;
-  }
-
-  void freshen_pool() {
-    if (whole_space() || measured().empty()) return;
-    std::vector<Candidate> fresh;
-    if (const Candidate& best = measured().front().candidate; !(best == incumbent_)) {
-      incumbent_ = best;
-      fresh = index().neighbours(best, Reach::Any);
-    }
-    const std::size_t parents = std::min(measured().size(), static_cast<std::size_t>(option("elites")));
-    const auto parent = [&]() -> const Candidate& {
-      return measured()[static_cast<std::size_t>(random().below(parents))].candidate;
-    };
-    for (int i = 0; i < int_option("children"); ++i) {
-      const Candidate& one = parent();
-      fresh.push_back(i % 2 == 0 ? index().mutate(one, random().chance(0.5) ? 1 : 2, random())
-                                 : index().crossover(one, parent(), random()));
-    }
-    fresh.push_back(index().sample(random()));
-    offer(std::move(fresh));
-  }
-
-  PoolSurrogate surrogate_;
-  Candidate incumbent_;
-  int told_ = 0;
-  bool filled_ = false;
+  PoolSearch search_;
 };
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) { return std::make_unique<Bayesian>(context); }

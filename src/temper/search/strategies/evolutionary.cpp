@@ -3,20 +3,27 @@
 // candidates, of which about 1% are measured: the best, kept diverse, and a random share against the model's blind
 // spots. (After the evolutionary search of Ansor: Zheng et al., OSDI 2020, section 5.1.) Near the end of a budget a
 // growing share of the batch refines: neighbours of the best measured candidates, ranked by the model, so that no
-// single-knob improvement of the winner is left untried where the budget allows. Without a scorer the same population
-// is bred from measurements and measured in the order in which it was bred.
+// single-knob improvement of the winner is left untried where the budget allows. Without a scorer it learns a model of
+// the knobs itself, from its own measurements, and evolves the pool of that (`surrogate/pool_search.h`).
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "temper/search/strategies/all.h"
 #include "temper/search/strategy_base.h"
+#include "temper/search/surrogate/pool_search.h"
 
 namespace temper::search {
 namespace {
 
 class Evolutionary : public StrategyBase {
  public:
-  explicit Evolutionary(const StrategyContext& context) : StrategyBase(context, "evolutionary") {}
+  explicit Evolutionary(const StrategyContext& context) : StrategyBase(context, "evolutionary") {
+    if (has_scorer()) return;
+    PoolSearchOptions options;
+    options.elites = static_cast<std::size_t>(option("elites"));
+    own_model_.emplace(space(), index(), options, random().fork("own model"));
+  }
 
  protected:
   void propose(int count) override {
@@ -26,7 +33,13 @@ class Evolutionary : public StrategyBase {
     if (has_scorer()) {
       evolve_on_scores(missing() - random_share);
     } else {
-      breed_from_measurements(missing() - random_share);
+      evolve_on_own_model(missing() - random_share);
+    }
+  }
+
+  void learn(std::span<const Told> results) override {
+    for (const Told& told : results) {
+      if (own_model_ && index().contains(told.candidate)) own_model_->tell(told);
     }
   }
 
@@ -150,14 +163,17 @@ class Evolutionary : public StrategyBase {
     return index().mutate(pick(), random().chance(0.7) ? 1 : 2, random());
   }
 
-  void breed_from_measurements(int count) {
-    if (measured().size() < static_cast<std::size_t>(option("elites"))) return;  // the base fills up at random
-    std::vector<Scored> parents;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(option("elites")); ++i)
-      parents.push_back({measured()[i].candidate, 0});
+  void evolve_on_own_model(int count) {
+    const auto filter = [&](std::vector<Candidate> candidates) { return worth_measuring(std::move(candidates)); };
     const int keep = missing() - count;
-    for (int tries = 0; missing() > keep && tries < 50 * count; ++tries) accept(breed(parents));
+    while (missing() > keep) {
+      const std::optional<Candidate> next = own_model_->next(measured(), filter);
+      if (!next) return;
+      accept(*next);
+    }
   }
+
+  std::optional<PoolSearch> own_model_;  ///< when there is no scorer
 };
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) { return std::make_unique<Evolutionary>(context); }
@@ -166,7 +182,9 @@ std::unique_ptr<Strategy> make(const StrategyContext& context) { return std::mak
 
 StrategyInfo evolutionary_strategy() {
   return {"evolutionary",
-          "evolution on the cost model's scores, then refinement of the best near the end of the budget",
+          "evolution on the cost model's scores, or on a model of the knobs that it learns itself where there is none; "
+          "near "
+          "the end of the budget the best are refined",
           {{"population", 256, 4, 65536, "candidates kept from one generation to the next", true},
            {"generations", 4, 1, 100, "generations scored for one batch", true},
            {"elites", 16, 1, 1024, "best measured candidates that join every population", true},

@@ -35,6 +35,8 @@ class PoolSurrogate {
 
   /// Whether there is a measurement to learn from.
   bool ready() const { return successes_ > 0; }
+  /// Candidates that were told or assumed.
+  std::size_t known() const { return points_.size(); }
   std::size_t pool_size() const { return pool_.size(); }
   /// The candidate of the pool with the largest expected improvement on the fastest measurement, of the logarithm of
   /// the time; nothing when the pool is empty. Requires ready().
