@@ -188,6 +188,14 @@ TEST(Enumeration, MutationAndCrossoverStayValid) {
       RC_ASSERT(index.contains(child));
       RC_ASSERT(child.design == one.design || child.design == other.design);
       RC_ASSERT(index.crossover(one, one, random) == one);
+      RC_ASSERT(index.nearest(one) == one);
+      Candidate wanted = one;
+      for (std::size_t knob = 0; knob < wanted.choice.size(); ++knob) {
+        const Design& design = space.designs()[static_cast<std::size_t>(one.design)];
+        wanted.choice[knob] = static_cast<std::int32_t>(random.below(design.knobs[knob].values.size()));
+      }
+      RC_ASSERT(index.contains(index.nearest(wanted)));
+      RC_ASSERT(index.nearest(wanted).design == one.design);
     }
   }));
 }

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "search/toy_space.h"
+#include "temper/search/gain_bandit.h"
 #include "temper/search/strategy_base.h"
 #include "temper/support/error.h"
 
@@ -161,7 +162,8 @@ std::vector<std::string> names() {
 INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, ::testing::Combine(::testing::ValuesIn(names()), ::testing::Bool()),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(All, GuidedStrategy,
-                         ::testing::Combine(::testing::Values("evolutionary", "annealing", "genetic", "bayesian"),
+                         ::testing::Combine(::testing::Values("evolutionary", "annealing", "genetic", "bayesian", "tpe",
+                                                              "grey_wolf", "mcts", "portfolio"),
                                             ::testing::Bool()),
                          test_name);
 
@@ -192,7 +194,9 @@ TEST_P(ScoringStrategy, AvoidsWhatTheScorerKnowsCannotBeBuilt) {
   EXPECT_EQ(run(space, GetParam(), 1, 200, &scorer, measure).size(), 200u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ScoringStrategy, ::testing::Values("evolutionary", "annealing", "genetic", "bayesian"));
+INSTANTIATE_TEST_SUITE_P(All, ScoringStrategy,
+                         ::testing::Values("evolutionary", "annealing", "genetic", "bayesian", "tpe", "grey_wolf",
+                                           "mcts", "portfolio"));
 
 TEST(Strategies, DefaultIsTheFirstOfTheTable) {
   EXPECT_EQ(strategies().front().name, kDefaultStrategy);
@@ -218,8 +222,10 @@ TEST(Strategies, WrongNamesAndOptionsAreExplained) {
     return "accepted";
   };
   EXPECT_EQ(message("genetic", {{"population", 10}}), "accepted");
-  EXPECT_THAT(message("gentic", {}),
-              ::testing::HasSubstr("choose one of: evolutionary, annealing, genetic, bayesian, random, grid"));
+  EXPECT_THAT(
+      message("gentic", {}),
+      ::testing::HasSubstr(
+          "choose one of: evolutionary, annealing, genetic, bayesian, tpe, grey_wolf, mcts, portfolio, random, grid"));
   EXPECT_THAT(message("genetic", {{"populaton", 10}}), ::testing::HasSubstr("its options: population, tournament"));
   EXPECT_THAT(message("random", {{"x", 1}}), ::testing::HasSubstr("it has no options"));
   EXPECT_THAT(message("genetic", {{"crossover", 1.5}}), ::testing::HasSubstr("from 0 to 1"));
@@ -276,6 +282,30 @@ TEST(Evolutionary, ScoresManyForEachOneItMeasures) {
   run(space, "evolutionary", 1, 128, &scorer, [&](const Candidate& c) { return toy_measure(space, c); });
   EXPECT_GT(scorer.scored, 50 * 128);
   EXPECT_LT(scorer.scored, 200 * 128);
+}
+
+TEST(GainBandit, SharesFollowWhatWasBroughtOfLate) {
+  GainBandit bandit(3, {0.3, 0.9, 4});
+  EXPECT_THAT(bandit.shares(), ::testing::Each(::testing::DoubleEq(1.0 / 3)));
+  for (int i = 0; i < 30; ++i) bandit.credit(0, 0);
+  EXPECT_THAT(bandit.shares(), ::testing::Each(::testing::DoubleEq(1.0 / 3)));  // nobody brought anything
+  for (int i = 0; i < 20; ++i) {
+    for (std::size_t member = 0; member < 3; ++member) bandit.credit(member, member == 1 ? 0.1 : 0);
+  }
+  std::vector<double> shares = bandit.shares();
+  EXPECT_NEAR(shares[0] + shares[1] + shares[2], 1, 1e-12);
+  EXPECT_GT(shares[1], 1.5 * shares[0]);
+  EXPECT_GE(shares[0], 0.1);  // a third of the floor
+  RandomStream random(1);
+  std::vector<int> drawn(3, 0);
+  for (int i = 0; i < 6000; ++i) ++drawn[bandit.draw(random)];
+  for (std::size_t member = 0; member < 3; ++member) EXPECT_NEAR(drawn[member] / 6000.0, shares[member], 0.03);
+  // Another one brings more now: what was long ago does not count.
+  for (int i = 0; i < 40; ++i) {
+    for (std::size_t member = 0; member < 3; ++member) bandit.credit(member, member == 2 ? 0.1 : 0);
+  }
+  shares = bandit.shares();
+  EXPECT_GT(shares[2], 1.5 * shares[1]);
 }
 
 TEST(RandomOrder, IsAUniformPermutation) {

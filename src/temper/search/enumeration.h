@@ -51,6 +51,10 @@ class SpaceIndex {
   /// others their middle one, then all move to the nearest valid choice. Requires size(design) > 0.
   Candidate translate(const Candidate& candidate, int design) const;
 
+  /// The valid candidate of the same design that keeps what it can of `wanted`, whose value indices must exist but may
+  /// break constraints. Requires size(wanted.design) > 0.
+  Candidate nearest(const Candidate& wanted) const { return {wanted.design, diagram(wanted).nearest(wanted.choice)}; }
+
   /// A valid candidate other than `candidate`, unless the space has no other, with about `knobs` knobs changed. Half of
   /// the changes are single steps, half go to any value; what constraints then forbid is moved to the nearest valid
   /// choice. Where there are several designs, one mutation in sixteen is a translation to another one instead.

@@ -8,8 +8,9 @@
 namespace temper::search {
 
 std::span<const StrategyInfo> strategies() {
-  static const std::vector<StrategyInfo> table{evolutionary_strategy(), annealing_strategy(), genetic_strategy(),
-                                               bayesian_strategy(),     random_strategy(),    grid_strategy()};
+  static const std::vector<StrategyInfo> table{
+      evolutionary_strategy(), annealing_strategy(), genetic_strategy(),   bayesian_strategy(), tpe_strategy(),
+      grey_wolf_strategy(),    mcts_strategy(),      portfolio_strategy(), random_strategy(),   grid_strategy()};
   return table;
 }
 

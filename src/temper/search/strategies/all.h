@@ -11,5 +11,9 @@ StrategyInfo genetic_strategy();
 StrategyInfo annealing_strategy();
 StrategyInfo evolutionary_strategy();
 StrategyInfo bayesian_strategy();
+StrategyInfo tpe_strategy();
+StrategyInfo grey_wolf_strategy();
+StrategyInfo mcts_strategy();
+StrategyInfo portfolio_strategy();
 
 }  // namespace temper::search
