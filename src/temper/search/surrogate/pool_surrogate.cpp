@@ -143,8 +143,7 @@ std::optional<Candidate> PoolSurrogate::most_promising() {
   std::vector<double> value(pool_.size());
   for (std::size_t i = 0; i < pool_.size(); ++i)
     value[i] = log_expected_improvement(best, model_.mean(i), model_.deviation(i));
-  const Candidate winner =
-      pool_[static_cast<std::size_t>(std::max_element(value.begin(), value.end()) - value.begin())];
+  Candidate winner = pool_[static_cast<std::size_t>(std::max_element(value.begin(), value.end()) - value.begin())];
   if (pool_.size() > limits_.pool + limits_.pool / 4) shrink_pool(value);
   return winner;
 }
