@@ -12,8 +12,9 @@ using ::testing::StartsWith;
 class Usage : public Programs {};
 
 const std::vector<std::vector<std::string>> kCommands = {
-    {"tune"},   {"build"},     {"run"},        {"bench"},      {"explain"},      {"replay"},       {"db"},
-    {"target"}, {"operators"}, {"db", "list"}, {"db", "best"}, {"db", "export"}, {"db", "import"}, {"db", "why-not"}};
+    {"tune"},       {"build"},        {"run"},          {"bench"},        {"explain"}, {"replay"},
+    {"db"},         {"target"},       {"operators"},    {"measure"},      {"compare"}, {"db", "list"},
+    {"db", "best"}, {"db", "export"}, {"db", "import"}, {"db", "why-not"}};
 
 TEST_F(Usage, EveryCommandHasHelpThatNamesJson) {
   for (std::vector<std::string> command : kCommands) {
@@ -29,8 +30,21 @@ TEST_F(Usage, EveryCommandHasHelpThatNamesJson) {
 TEST_F(Usage, HelpListsEveryCommand) {
   const Outcome outcome = temper({"--help"});
   EXPECT_EQ(outcome.code, 0);
-  for (const char* name : {"tune", "build", "run", "bench", "explain", "replay", "db", "operators", "target"})
+  for (const char* name :
+       {"tune", "build", "run", "bench", "explain", "replay", "db", "operators", "target", "measure", "compare"})
     EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + name + " "));
+}
+
+TEST_F(Usage, TheSelfTestRacesRealKernels) {
+  const Outcome outcome = temper({"measure", "--self-test", "--races", "1", "--unequal-races", "0", "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome;
+  const nlohmann::json series = nlohmann::json::parse(outcome.out).at("series");
+  ASSERT_EQ(series.size(), 3U) << "of 20 us, 200 us and 5 ms";
+  for (const nlohmann::json& races : series) {
+    EXPECT_EQ(races.at("races"), 1);
+    EXPECT_GT(races.at("seconds"), 0);
+  }
+  EXPECT_EQ(temper({"measure"}).code, 2);
 }
 
 TEST_F(Usage, Version) {

@@ -143,10 +143,12 @@ TEST_F(MeasurerTest, ReturnsOutputsAndRaces) {
   EXPECT_EQ(outputs.outputs.at("y"), affine_task().outputs(0).expected());
   EXPECT_EQ(measurer.run_once(artifact_text("segfault"), cancelled).measurement.failure, FailureKind::Crash);
   const std::vector<std::string> racers{artifact_text("right"), artifact_text("right")};
-  const Measurer::Race race = measurer.race(racers, 5, 1, cancelled);
+  const Measurer::Race race = measurer.race(racers, {}, 5, 1, cancelled);
   EXPECT_EQ(race.failure, FailureKind::None) << race.reason;
   ASSERT_EQ(race.seconds.size(), 2u);
   EXPECT_EQ(race.seconds[1].size(), 5u);
+  const std::vector<std::int64_t> numbers{3, 7};
+  EXPECT_EQ(measurer.race(racers, numbers, 2, 1, cancelled).numbers, numbers);
 }
 
 TEST_F(MeasurerTest, RefusesImpossibleOptions) {

@@ -25,6 +25,7 @@ struct Fate {
   record::FailureKind run_failure = record::FailureKind::None;
   bool wrong_output = false;  ///< of the run that returns its outputs
   double race_seconds = 0;    ///< 0: as `seconds`
+  double race_swing = 0;      ///< share by which races differ from `race_seconds`, upwards and downwards in turn
   double max_error = 0;
 };
 using Table = std::function<Fate(const record::CandidateRecord&)>;
@@ -97,15 +98,18 @@ class FakeHardware final : public HardwareTest {
     return measurement;
   }
 
-  RaceResult race(std::span<const std::string> artifacts, int rounds, std::uint64_t) override {
+  RaceResult race(std::span<const std::string> artifacts, std::span<const std::int64_t>, int rounds,
+                  std::uint64_t) override {
     ++races;
     advance(race_cost);
     RaceResult result;
     for (const std::string& artifact : artifacts) {
       raced.insert(artifact);
       const Fate told = fate(artifact);
+      const double swing = races % 2 == 0 ? 1 + told.race_swing : 1 - told.race_swing;
       result.samples.emplace_back(static_cast<std::size_t>(rounds),
-                                  told.race_seconds > 0 ? told.race_seconds : told.seconds);
+                                  swing * (told.race_seconds > 0 ? told.race_seconds : told.seconds));
+      result.numbers.push_back(1);
     }
     return result;
   }

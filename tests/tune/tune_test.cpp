@@ -366,6 +366,27 @@ TEST_F(TuneTest, TheHeatOfALongSearchGivesTheUnluckyAChance) {
   EXPECT_DOUBLE_EQ(task.best_seconds, 0.5e-3);
 }
 
+TEST_F(TuneTest, AFinalEndsWhenEveryRacerIsDecided) {
+  // Two are best, the first by 2%; what `swing` adds has them change places from block to block.
+  const auto races = [&](double swing) {
+    use([&](const record::CandidateRecord& c) {
+      const std::int64_t tile = 100 * knob(c, "m") + 10 * knob(c, "n") + knob(c, "k");
+      Fate fate{.seconds = tile == 444 ? 0.5e-3 : tile == 222 ? 0.51e-3 : 1e-3};
+      if (tile == 444) fate.race_swing = swing;
+      return fate;
+    });
+    store_ = store::open_in_memory();
+    Options all = options();
+    all.trials = 1000;
+    hardware_->run_seconds = 0.2;
+    run(all);
+    return hardware_->races;
+  };
+  const int decided = races(0), undecided = races(0.1);
+  EXPECT_GT(undecided, decided) << "more blocks may show which is the faster";
+  EXPECT_GE(decided, 1 + 8) << "a heat, and as many blocks as a verdict takes";
+}
+
 TEST_F(TuneTest, ADefaultWithoutATrustworthyTimeGetsOneInTheRace) {
   use([](const record::CandidateRecord& c) {
     Fate fate = landscape(c);

@@ -61,6 +61,7 @@ void declare_build(CLI::App& command, Session& session);
 void declare_run(CLI::App& command, Session& session);
 void declare_operators(CLI::App& command, Session& session);
 void declare_bench(CLI::App& command, Session& session);
+void declare_measure(CLI::App& command, Session& session);
 void declare_compare(CLI::App& command, Session& session);
 
 /// Runs the command line; returns its exit code: 0 done, 1 failed, 2 wrong usage, model or SPEC, 130 stopped.

@@ -213,13 +213,14 @@ Measurer::Outputs Measurer::run_once(const std::string& artifact, const Cancella
   return result;
 }
 
-Measurer::Race Measurer::race(std::span<const std::string> artifacts, int rounds, std::uint64_t seed,
-                              const CancellationToken& cancelled) {
+Measurer::Race Measurer::race(std::span<const std::string> artifacts, std::span<const std::int64_t> numbers, int rounds,
+                              std::uint64_t seed, const CancellationToken& cancelled) {
   protocol::RaceRequest request;
   request.set_id(next_id_++);
   request.set_task(task_);
   request.set_seed(seed);
   for (const std::string& artifact : artifacts) request.add_artifacts(artifact);
+  for (const std::int64_t number : numbers) request.add_numbers(number);
   *request.mutable_timing() = timing();
   request.mutable_timing()->set_repeats(rounds);
   request.mutable_timing()->set_give_up_above_seconds(0);
@@ -229,9 +230,11 @@ Measurer::Race Measurer::race(std::span<const std::string> artifacts, int rounds
   const double start = clock_->seconds();
   const protocol::RaceReply reply = runner_.race(request, cancelled);
   phases_.run += clock_->seconds() - start;
-  Race result{protocol::from_message(reply.failure()), reply.reason(), {}};
-  for (const protocol::RaceSamples& samples : reply.racers())
+  Race result{protocol::from_message(reply.failure()), reply.reason(), {}, {}};
+  for (const protocol::RaceSamples& samples : reply.racers()) {
     result.seconds.emplace_back(samples.seconds().begin(), samples.seconds().end());
+    result.numbers.push_back(samples.number());
+  }
   return result;
 }
 

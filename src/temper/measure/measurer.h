@@ -94,13 +94,15 @@ class Measurer {
   Outputs run_once(const std::string& artifact, const CancellationToken& cancelled);
 
   /// Times artifacts of the task against each other, in turn and in random order: seconds per call, one list for each
-  /// artifact.
+  /// artifact. `numbers`: calls a sample of each, as an earlier race gave them; empty: they are calibrated.
   struct Race {
     record::FailureKind failure = record::FailureKind::None;
     std::string reason;
     std::vector<std::vector<double>> seconds;
+    std::vector<std::int64_t> numbers;
   };
-  Race race(std::span<const std::string> artifacts, int rounds, std::uint64_t seed, const CancellationToken& cancelled);
+  Race race(std::span<const std::string> artifacts, std::span<const std::int64_t> numbers, int rounds,
+            std::uint64_t seed, const CancellationToken& cancelled);
 
   const PhaseSeconds& phases() const { return phases_; }
   const MeasureOptions& options() const { return options_; }

@@ -59,6 +59,7 @@ struct RaceResult {
   record::FailureKind failure = record::FailureKind::None;
   std::string reason;
   std::vector<std::vector<double>> samples;  ///< per artifact: seconds per call, one for each round
+  std::vector<std::int64_t> numbers;         ///< per artifact: calls a sample
   bool ok() const { return failure == record::FailureKind::None; }
 };
 
@@ -77,8 +78,10 @@ class HardwareTest {
   virtual RunOnce run_once(const std::string& artifact) = 0;
   /// Compares the outputs with what is expected, then times. `build_seconds` is left at 0.
   virtual record::Measurement time(const std::string& artifact) = 0;
-  /// Times artifacts in turn, in a random order drawn for each round.
-  virtual RaceResult race(std::span<const std::string> artifacts, int rounds, std::uint64_t seed) = 0;
+  /// Loads the artifacts and times them in turn, in a random order drawn for each round. `numbers`: calls a sample of
+  /// each, as an earlier race of them gave; empty: they are calibrated first.
+  virtual RaceResult race(std::span<const std::string> artifacts, std::span<const std::int64_t> numbers, int rounds,
+                          std::uint64_t seed) = 0;
   /// Wall-clock within the calls so far that was spent waiting for another tuner on this machine.
   virtual double idle_seconds() const { return 0; }
 };

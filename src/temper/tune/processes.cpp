@@ -78,9 +78,10 @@ class Processes final : public HardwareTest {
     return measurer_.time(artifact, true, cancellation_).measurement;
   }
 
-  RaceResult race(std::span<const std::string> artifacts, int rounds, std::uint64_t seed) override {
-    measure::Measurer::Race race = measurer_.race(artifacts, rounds, seed, cancellation_);
-    return {race.failure, race.reason, std::move(race.seconds)};
+  RaceResult race(std::span<const std::string> artifacts, std::span<const std::int64_t> numbers, int rounds,
+                  std::uint64_t seed) override {
+    measure::Measurer::Race race = measurer_.race(artifacts, numbers, rounds, seed, cancellation_);
+    return {race.failure, race.reason, std::move(race.seconds), std::move(race.numbers)};
   }
 
   double idle_seconds() const override { return measurer_.phases().idle; }

@@ -1,12 +1,19 @@
 // The end of a task's search: a heat among the best dozen, then a final of the best few and the default against each
 // other, so that what is kept is faster and not luckier: of hundreds of candidates timed once, the first is the one
-// with the most luck among those that are equally fast.
+// with the most luck among those that are equally fast. The final goes on until its leader is faster than each of the
+// others or a tie with it (`measure/paired_test.h`), or its blocks are used up.
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "temper/measure/paired_test.h"
 #include "temper/measure/statistics.h"
 #include "temper/schedule/trace.h"
 #include "temper/support/error.h"
+#include "temper/support/random.h"
 #include "temper/tune/task_tuner.h"
 #include "temper/tune/verdict.h"
 
@@ -16,7 +23,16 @@ namespace {
 constexpr std::size_t kHeat = 12;
 constexpr int kHeatRounds = 6;
 constexpr std::size_t kFinalists = 4, kThoroughFinalists = 6;
-constexpr int kRounds = 16, kThoroughRounds = 24;
+/// Finals are run in blocks, each of which loads the racers anew: the addresses that code happens to get decide on up
+/// to a quarter of a small kernel's time. All racers take part in the first blocks, in more only those that are
+/// undecided.
+constexpr int kBlockRounds = 2, kBlocks = 8, kThoroughBlocks = 20;
+/// Rounds that a thorough final takes for most racers.
+constexpr int kThoroughRounds = 24;
+constexpr int kRounds = kBlocks * kBlockRounds;
+static_assert(kRounds >= kSettledRepeats, "what was raced is ranked by its median");
+/// Racers are decided against the leader by the best times of blocks; each may lose to luck with this probability.
+constexpr measure::PairedTest::Options kDecision{.false_alarms = 0.05, .width = kNoise};
 /// A heat and the longer final are worth their time when the search took this many times theirs.
 constexpr double kSearchToRace = 8;
 /// A race may put a candidate behind others that did not take part; then these race too.
@@ -25,6 +41,21 @@ constexpr int kMostRaces = 8;
 constexpr double kSampleSeconds = 3e-3;
 
 std::size_t finalists(bool thorough) { return thorough ? kThoroughFinalists : kFinalists; }
+
+/// One of a final's racers.
+struct Racer {
+  std::size_t entry;
+  std::int64_t number = 0;              ///< calls a sample
+  std::vector<double> samples, blocks;  ///< seconds per call; of `blocks` the least of each
+};
+
+/// Whether more blocks can show which of `racer` and `leader` is the faster.
+bool undecided(const Racer& racer, const Racer& leader) {
+  measure::PairedTest test(kDecision);
+  for (std::size_t i = 0; i < std::min(racer.blocks.size(), leader.blocks.size()); ++i)
+    test.add(racer.blocks[i], leader.blocks[i]);
+  return test.verdict() == measure::Verdict::Open;
+}
 
 }  // namespace
 
@@ -67,8 +98,7 @@ void TaskTuner::race() {
   if (!begun_ || !error_.empty()) return;
   const bool thorough = races_thoroughly();
   if (thorough && !session_->stop()) {
-    if (const std::vector<std::size_t> heat = best(kHeat);
-        heat.size() > finalists(thorough) && !race_once(heat, kHeatRounds))
+    if (const std::vector<std::size_t> heat = best(kHeat); heat.size() > finalists(thorough) && !race_heat(heat))
       return;
   }
   for (int attempt = 0; attempt < kMostRaces; ++attempt) {
@@ -85,7 +115,7 @@ void TaskTuner::race() {
     if (untuned && entries_[*untuned].measurement.ok() && std::ranges::find(racers, *untuned) == racers.end())
       racers.push_back(*untuned);
     if (session_->stop() || !session_->budget.allows_seconds(session_->phases->elapsed(), 0)) break;
-    if (!race_once(racers, thorough ? kThoroughRounds : kRounds)) break;
+    if (!race_final(racers, thorough ? kThoroughBlocks : kBlocks)) break;
   }
 }
 
@@ -93,53 +123,122 @@ void TaskTuner::finish() const {
   if (begun_ && error_.empty()) emit(Event::Kind::TaskFinished);
 }
 
-bool TaskTuner::race_once(const std::vector<std::size_t>& racers, int rounds) {
+std::vector<std::size_t> TaskTuner::with_artifacts(const std::vector<std::size_t>& racers) {
+  std::vector<BuildJob> jobs;
+  std::vector<std::size_t> missing;
+  for (const std::size_t i : racers) {
+    if (!entries_[i].artifact.empty()) continue;
+    const search::Candidate& candidate = entries_[i].candidate;
+    missing.push_back(i);
+    jobs.push_back({space_->compute_text(candidate), schedule::print(space_->materialise(candidate).trace()),
+                    search::to_record(*space_, candidate).text()});
+  }
+  if (!jobs.empty()) {
+    const PhaseClock::Scope scope(*session_->phases, Phase::Build);
+    std::vector<BuildResult> built = session_->hardware->build(jobs);
+    for (std::size_t i = 0; i < built.size(); ++i) entries_[missing[i]].artifact = std::move(built[i].artifact);
+  }
+  std::vector<std::size_t> ready = racers;
+  std::erase_if(ready, [&](std::size_t i) { return entries_[i].artifact.empty(); });
+  return ready;
+}
+
+RaceResult TaskTuner::time_in_turn(const std::vector<std::size_t>& entries, std::span<const std::int64_t> numbers,
+                                   int rounds, std::uint64_t seed) {
+  std::vector<std::string> artifacts;
+  for (const std::size_t i : entries) artifacts.push_back(entries_[i].artifact);
+  const PhaseClock::Scope scope(*session_->phases, Phase::Run);
+  const double idle = session_->hardware->idle_seconds();
+  RaceResult result = session_->hardware->race(artifacts, numbers, rounds, seed);
+  session_->phases->settle();
+  session_->phases->transfer(Phase::Run, Phase::Idle, session_->hardware->idle_seconds() - idle);
+  const bool complete = result.samples.size() == entries.size() && result.numbers.size() == entries.size() &&
+                        std::ranges::none_of(result.samples, &std::vector<double>::empty);
+  if (result.ok() && !complete) {
+    result.failure = record::FailureKind::Unstable;
+    result.reason = "a racer was not timed";
+  }
+  return result;
+}
+
+void TaskTuner::keep_race(std::size_t i, std::span<const double> samples) {
+  record::Measurement& measurement = entries_[i].measurement;
+  // A final that was stopped early says less than the trial did.
+  if (measurement.ok() && std::ssize(samples) < measurement.repeats) return;
+  measurement.min_seconds = measure::minimum(samples);
+  measurement.median_seconds = measure::median(samples);
+  measurement.repeats = static_cast<int>(samples.size());
+  measurement.failure = record::FailureKind::None;  // of a default whose time could not be trusted before
+  measurement.reason.clear();
+  entries_[i].raced = measurement.repeats >= kRounds;
+}
+
+void TaskTuner::store_race(const std::vector<std::size_t>& entries) {
+  if (session_->options->store == nullptr) return;
+  std::vector<record::Record> records;
+  for (const std::size_t i : entries) {
+    records.push_back(to_record(entries_[i]));
+    records.back().trace = trace_of(entries_[i]);
+  }
+  session_->options->store->append(records, store::OnConflict::Replace);
+}
+
+bool TaskTuner::race_heat(const std::vector<std::size_t>& racers) {
   try {
     load_task();
-    std::vector<BuildJob> jobs;
-    std::vector<std::size_t> missing;
-    for (const std::size_t i : racers) {
-      if (!entries_[i].artifact.empty()) continue;
-      const search::Candidate& candidate = entries_[i].candidate;
-      missing.push_back(i);
-      jobs.push_back({space_->compute_text(candidate), schedule::print(space_->materialise(candidate).trace()),
-                      search::to_record(*space_, candidate).text()});
+    const std::vector<std::size_t> ready = with_artifacts(racers);
+    const RaceResult result = time_in_turn(ready, {}, kHeatRounds, seed_);
+    if (!result.ok()) return false;
+    for (std::size_t i = 0; i < ready.size(); ++i) keep_race(ready[i], result.samples[i]);
+    store_race(ready);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::Cancelled) throw;
+    session_->cancelled = true;
+    return false;
+  }
+}
+
+bool TaskTuner::race_final(const std::vector<std::size_t>& racers, int most_blocks) {
+  try {
+    load_task();
+    std::vector<Racer> field;
+    for (const std::size_t i : with_artifacts(racers)) field.push_back({i, 0, {}, {}});
+    std::vector<std::size_t> open(field.size());
+    std::iota(open.begin(), open.end(), std::size_t{0});
+    const RandomStream random = RandomStream(seed_).fork("final");
+    for (int block = 0; block < most_blocks && !open.empty(); ++block) {
+      if (block > 0 && (session_->stop() || !session_->budget.allows_seconds(session_->phases->elapsed(), 0))) break;
+      RandomStream draw = random.fork(static_cast<std::uint64_t>(block));
+      draw.shuffle(open);
+      std::vector<std::size_t> entries;
+      std::vector<std::int64_t> numbers;
+      for (const std::size_t r : open) {
+        entries.push_back(field[r].entry);
+        if (block > 0) numbers.push_back(field[r].number);
+      }
+      const RaceResult result = time_in_turn(entries, numbers, kBlockRounds, draw.next());
+      if (!result.ok() && block == 0) return false;
+      if (!result.ok()) break;
+      for (std::size_t i = 0; i < open.size(); ++i) {
+        Racer& racer = field[open[i]];
+        racer.number = result.numbers[i];
+        racer.samples.insert(racer.samples.end(), result.samples[i].begin(), result.samples[i].end());
+        racer.blocks.push_back(measure::minimum(result.samples[i]));
+      }
+      if (block + 1 < kBlocks) continue;
+      const std::size_t leader =
+          *std::ranges::min_element(open, {}, [&](std::size_t r) { return measure::median(field[r].samples); });
+      std::erase_if(open, [&](std::size_t r) { return r != leader && !undecided(field[r], field[leader]); });
+      if (open.size() == 1) break;
     }
-    if (!jobs.empty()) {
-      const PhaseClock::Scope scope(*session_->phases, Phase::Build);
-      std::vector<BuildResult> built = session_->hardware->build(jobs);
-      for (std::size_t i = 0; i < built.size(); ++i) entries_[missing[i]].artifact = std::move(built[i].artifact);
+    if (field.empty()) return false;
+    std::vector<std::size_t> entries;
+    for (const Racer& racer : field) {
+      keep_race(racer.entry, racer.samples);
+      entries.push_back(racer.entry);
     }
-    std::vector<std::size_t> ready;
-    std::vector<std::string> artifacts;
-    for (const std::size_t i : racers) {
-      if (entries_[i].artifact.empty()) continue;
-      ready.push_back(i);
-      artifacts.push_back(entries_[i].artifact);
-    }
-    RaceResult result;
-    {
-      const PhaseClock::Scope scope(*session_->phases, Phase::Run);
-      const double idle = session_->hardware->idle_seconds();
-      result = session_->hardware->race(artifacts, rounds, seed_);
-      session_->phases->settle();
-      session_->phases->transfer(Phase::Run, Phase::Idle, session_->hardware->idle_seconds() - idle);
-    }
-    if (!result.ok() || result.samples.size() != ready.size()) return false;
-    std::vector<record::Record> records;
-    for (std::size_t i = 0; i < ready.size(); ++i) {
-      if (result.samples[i].empty()) return false;
-      Entry& entry = entries_[ready[i]];
-      entry.measurement.min_seconds = measure::minimum(result.samples[i]);
-      entry.measurement.median_seconds = measure::median(result.samples[i]);
-      entry.measurement.repeats = static_cast<int>(result.samples[i].size());
-      entry.measurement.failure = record::FailureKind::None;  // of a default whose time could not be trusted before
-      entry.measurement.reason.clear();
-      entry.raced = rounds >= kRounds;
-      records.push_back(to_record(entry));
-      records.back().trace = trace_of(entry);
-    }
-    if (session_->options->store != nullptr) session_->options->store->append(records, store::OnConflict::Replace);
+    store_race(entries);
     return true;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::Cancelled) throw;

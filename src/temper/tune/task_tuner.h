@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "temper/search/enumeration.h"
 #include "temper/search/strategy.h"
 #include "temper/tune/candidate_scorer.h"
+#include "temper/tune/hardware_test.h"
 #include "temper/tune/reference.h"
 #include "temper/tune/scheduler.h"
 #include "temper/tune/session.h"
@@ -92,7 +94,16 @@ class TaskTuner {
   double race_seconds(bool thorough) const;
   /// Whether the search was long enough for a heat before the final.
   bool races_thoroughly() const;
-  bool race_once(const std::vector<std::size_t>& racers, int rounds);
+  /// Those of `racers` whose artifacts are there or could be built.
+  std::vector<std::size_t> with_artifacts(const std::vector<std::size_t>& racers);
+  /// A failure also when an entry got no time.
+  RaceResult time_in_turn(const std::vector<std::size_t>& entries, std::span<const std::int64_t> numbers, int rounds,
+                          std::uint64_t seed);
+  void keep_race(std::size_t entry, std::span<const double> samples);
+  void store_race(const std::vector<std::size_t>& entries);
+  /// Both: false when nothing was timed.
+  bool race_heat(const std::vector<std::size_t>& racers);
+  bool race_final(const std::vector<std::size_t>& racers, int most_blocks);
   std::optional<std::size_t> winner() const;
   std::optional<std::size_t> default_entry() const;
   void forget_artifacts();
