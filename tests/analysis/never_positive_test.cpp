@@ -32,6 +32,25 @@ TEST(NeverPositive, DistancesFromAMaximumOverTheSameElements) {
   EXPECT_FALSE(never_positive(in(Expr(1), Expr(2))));
 }
 
+TEST(NeverPositive, AMaximumMayBeAChoice) {
+  const Tensor in = ir::placeholder("in", {3, 8});
+  const Expr running = ir::param(0, ir::DType::F32), term = ir::param(1, ir::DType::F32);
+  const auto shifted = [&](const Expr& combine) {
+    ir::Reducer reducer = ir::max_reducer(ir::DType::F32);
+    reducer.combine = {combine};
+    const Tensor chosen = ir::define("chosen", {3}, [&](Axis i) {
+      const Axis j = ir::reduce("j", 8);
+      return ir::reduction(reducer, {in(i, j)}, {j});
+    });
+    return ir::define("shifted", {3, 8}, [&](Axis i, Axis j) { return ir::Definition(in(i, j) - chosen(i)); });
+  };
+  EXPECT_TRUE(never_positive(body(shifted(ir::select(term > running, term, running)))));
+  EXPECT_TRUE(never_positive(body(shifted(ir::select(running > term, running, term)))));
+  EXPECT_FALSE(never_positive(body(shifted(ir::select(term > running, running, term))))) << "a minimum";
+  EXPECT_FALSE(never_positive(body(shifted(ir::select(term > term, term, running)))));
+  EXPECT_FALSE(never_positive(body(shifted(ir::select(term < running, term, running)))));
+}
+
 TEST(NeverPositive, TermsMayBeFormulas) {
   const Tensor in = ir::placeholder("in", {3, 8});
   const auto term = [&](const Expr& i, const Expr& j, float factor) { return ir::tanh(in(i, j) * Expr(factor)); };

@@ -157,6 +157,22 @@ Array softmax_of(const Array& in, const std::vector<std::size_t>& inner, bool lo
   });
 }
 
+TEST(Softmax, ANaNIsTheWholeRowsResult) {
+  Array in = random_array({4, 5}, 3);
+  in.values[7] = std::numeric_limits<double>::quiet_NaN();
+  in.values[12] = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 15; i < 20; ++i) in.values[i] = -std::numeric_limits<double>::infinity();
+  for (const char* op : {"Softmax", "LogSoftmax"}) {
+    const Array out = run({op, {unknown(in)}, {}, 13})[0];
+    for (std::int64_t row = 0; row < 4; ++row) {
+      int nans = 0;
+      for (std::int64_t column = 0; column < 5; ++column) nans += std::isnan(out.at({row, column})) ? 1 : 0;
+      // inf - inf is the one NaN of the row with an infinity: its sum is NaN too, and so are the rest.
+      EXPECT_EQ(nans, row == 0 ? 0 : 5) << op << " row " << row;
+    }
+  }
+}
+
 TEST(Softmax, OneAxisFromOpset13) {
   const Array in = random_array({2, 3, 4}, 1, -5, 5);
   for (std::int64_t axis = -3; axis < 3; ++axis) {

@@ -33,12 +33,21 @@ Expr original(Expr value) {
   return value;
 }
 
+bool are_both_params(const Expr& a, const Expr& b) {
+  return a->kind == ExprKind::Param && b->kind == ExprKind::Param && a->index != b->index;
+}
+
+/// Whether no number among the terms is larger than the result: max(a, b), or a > b ? a : b.
 bool is_maximum(const ir::Stage& stage) {
   if (!stage.is_reduction() || !stage.where.empty() || stage.body.size() != 1) return false;
   const Expr& combine = stage.reducer->combine[0];
-  return combine->kind == ExprKind::Binary && combine->binary == BinaryOp::Max &&
-         combine->args[0]->kind == ExprKind::Param && combine->args[1]->kind == ExprKind::Param &&
-         combine->args[0]->index != combine->args[1]->index;
+  if (combine->kind == ExprKind::Binary)
+    return combine->binary == BinaryOp::Max && are_both_params(combine->args[0], combine->args[1]);
+  if (combine->kind != ExprKind::Select) return false;
+  const Expr& condition = combine->args[0];
+  return condition->kind == ExprKind::Binary && condition->binary == BinaryOp::Gt &&
+         are_both_params(combine->args[1], combine->args[2]) && ir::same(condition->args[0], combine->args[1]) &&
+         ir::same(condition->args[1], combine->args[2]);
 }
 
 /// Whether some terms of a reduction are a given expression: its axes stand for the indices at which the result is
