@@ -24,7 +24,7 @@ std::string line_of(const tune::RaceSeries& series) {
                                                               series.busy ? ", a core kept busy" : "")
                                                 : std::string("equal");
   return fmt::format("{:32} {:9.1f} us  {:34} {:4} races: first {:3}  second {:3}  tie {:3}  open {:3}  {:5.0f} pairs",
-                     series.kernel.substr(0, 32), series.seconds * 1e6, what, series.races, series.first, series.second,
+                     cut_to(series.kernel, 32), series.seconds * 1e6, what, series.races, series.first, series.second,
                      series.tie, series.open, series.median_pairs);
 }
 

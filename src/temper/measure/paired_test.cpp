@@ -18,16 +18,6 @@ double fair_coins(int successes, int trials) {
 
 }  // namespace
 
-std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::Open: return "open";
-    case Verdict::FirstFaster: return "first faster";
-    case Verdict::SecondFaster: return "second faster";
-    case Verdict::Tie: return "tie";
-  }
-  return "unknown";
-}
-
 double coin_evidence(int successes, int trials) {
   TEMPER_CHECK(0 <= successes && successes <= trials, "there are no more successes than trials");
   // The integral from 1/2 to 1 is that of a beta density's upper half: a sum over fair coins.

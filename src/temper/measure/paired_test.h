@@ -13,13 +13,9 @@
 // time.
 #pragma once
 
-#include <array>
-#include <string_view>
-
 namespace temper::measure {
 
 enum class Verdict { Open, FirstFaster, SecondFaster, Tie };
-std::string_view to_string(Verdict verdict);
 
 /// The evidence E above; at least 0. Requires 0 <= successes <= trials.
 double coin_evidence(int successes, int trials);

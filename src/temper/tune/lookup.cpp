@@ -59,12 +59,8 @@ Usable usable(const store::Store& store, const record::TaskKey& key, std::uint64
   auto [records, note] = fastest(store, key, definition_hash, fingerprint, max_error);
   const auto old = std::stable_partition(records.begin(), records.end(), is_current);
   if (records.empty()) return {{}, note};
-  if (old != records.begin()) {
-    std::vector<const record::Measurement*> times;
-    for (auto record = records.begin(); record != old; ++record) times.push_back(&record->measurement);
-    const auto chosen = records.begin() + static_cast<std::ptrdiff_t>(preferred(times));
-    std::rotate(records.begin(), chosen, std::next(chosen));
-  }
+  lead_with_preferred(records.begin(), old,
+                      [](const record::Record& record) -> const record::Measurement& { return record.measurement; });
   std::optional<record::Record> untuned;
   for (record::Record& record : store.all(key, fingerprint)) {
     const bool matches = record.strategy == kDefaultOrigin && record.measurement.ok() &&

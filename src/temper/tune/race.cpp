@@ -23,15 +23,14 @@ namespace {
 constexpr std::size_t kHeat = 12;
 constexpr int kHeatRounds = 6;
 constexpr std::size_t kFinalists = 4, kThoroughFinalists = 6;
-/// Finals are run in blocks, each of which loads the racers anew: the addresses that code happens to get decide on up
-/// to a quarter of a small kernel's time. All racers take part in the first blocks, in more only those that are
-/// undecided.
-constexpr int kBlockRounds = 2, kBlocks = 8, kThoroughBlocks = 20;
+/// All racers of a final take part in its first blocks, in more only those that are undecided.
+constexpr int kBlocks = 8, kThoroughBlocks = 20;
 /// Rounds that a thorough final takes for most racers.
 constexpr int kThoroughRounds = 24;
 constexpr int kRounds = kBlocks * kBlockRounds;
 static_assert(kRounds >= kSettledRepeats, "what was raced is ranked by its median");
-/// Racers are decided against the leader by the best times of blocks; each may lose to luck with this probability.
+/// Racers are decided against the leader by the best times of blocks. For two racers this is the probability of losing
+/// to luck; among more the leader is chosen by the same times, so it is a guide there and no bound.
 constexpr measure::PairedTest::Options kDecision{.false_alarms = 0.05, .width = kNoise};
 /// A heat and the longer final are worth their time when the search took this many times theirs.
 constexpr double kSearchToRace = 8;
@@ -250,10 +249,8 @@ bool TaskTuner::race_final(const std::vector<std::size_t>& racers, int most_bloc
 std::optional<std::size_t> TaskTuner::winner() const {
   std::vector<std::size_t> ranked = ranking();
   if (ranked.empty()) return std::nullopt;
-  std::vector<const record::Measurement*> times;
-  for (const std::size_t i : ranked) times.push_back(&entries_[i].measurement);
-  const auto chosen = ranked.begin() + static_cast<std::ptrdiff_t>(preferred(times));
-  std::rotate(ranked.begin(), chosen, std::next(chosen));
+  lead_with_preferred(ranked.begin(), ranked.end(),
+                      [&](std::size_t i) -> const record::Measurement& { return entries_[i].measurement; });
   const std::optional<std::size_t> untuned = default_entry();
   if (!untuned || !entries_[*untuned].measurement.ok()) return ranked.front();
   for (const std::size_t i : ranked) {

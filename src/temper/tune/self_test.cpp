@@ -20,11 +20,10 @@
 #include "temper/tune/reference.h"
 #include "temper/tune/task.h"
 #include "temper/tune/task_space.h"
+#include "temper/tune/verdict.h"
 
 namespace temper::tune {
 namespace {
-
-constexpr int kRoundsOfAPair = 2;  // as the blocks of a final
 
 /// A process that does nothing but compute, while this lives.
 class BusyProcess {
@@ -47,7 +46,7 @@ class BusyProcess {
   pid_t child_;
 };
 
-/// A square matrix product, compiled, its data loaded on the hardware.
+/// A square matrix product, compiled. `load` has to come before `race` where another kernel was loaded.
 class Kernel {
  public:
   Kernel(const target::Target& target, HardwareTest& hardware, std::int64_t size, std::uint64_t seed)
@@ -60,14 +59,13 @@ class Kernel {
     if (!built.ok()) fail(built.reason);
     artifact_ = std::move(built.artifact);
     reference_.emplace(task_.compute, task_.tolerance_factor, seed);
-    load();
   }
   void load() { hardware_->set_task(reference_->data()); }
   const std::string& name() const { return task_.name; }
-  /// Times it against itself. The second racer's times are those of `number[1] / number[0]` calls each.
+  /// Times it against itself, samples of `numbers` calls each: seconds per call.
   RaceResult race(std::span<const std::int64_t> numbers, std::uint64_t seed) const {
     const std::array<std::string, 2> racers{artifact_, artifact_};
-    RaceResult result = hardware_->race(racers, numbers, kRoundsOfAPair, seed);
+    RaceResult result = hardware_->race(racers, numbers, kBlockRounds, seed);
     if (!result.ok()) fail(result.reason);
     if (result.samples.size() != 2 || result.numbers.size() != 2) fail("a racer was not timed");
     return result;
@@ -166,7 +164,8 @@ std::vector<RaceSeries> self_test(const target::Target& target, HardwareTest& ha
   check(options);
   const RandomStream random = RandomStream(options.seed).fork("self-test");
   constexpr std::int64_t kKnown = 256;
-  const Kernel known(target, hardware, kKnown, options.seed);
+  Kernel known(target, hardware, kKnown, options.seed);
+  known.load();
   const double seconds = measure::minimum(known.race({}, options.seed).samples[0]);
   std::vector<Kernel> kernels;
   for (const double goal : options.goals)
