@@ -69,6 +69,8 @@ constexpr double kErfLarge[] = {-0x1.5d1706p-13, -0x1.20b752p+0, -0x1.4621b8p-1,
 // (sin(x)/x - 1)/x^2 and (cos(x) - 1 + x^2/2)/x^4, in x^2, on |x| <= pi/4.
 constexpr double kSin[] = {-0.166666666414258, 0.0083333293621879, -0.0001983932710719849, 2.718237010425171e-06};
 constexpr double kCos[] = {0.04166666662247728, -0.0013888883722629113, 2.4799511763472563e-05, -2.720954764563028e-07};
+// 2^f on |f| <= 1/2, 1 at 0.
+constexpr double kExp2F32[] = {1, 0x1.62e42ap-1, 0x1.ebf9c4p-3, 0x1.c6b6dcp-5, 0x1.3ce8aap-7, 0x1.5bda58p-10};
 // log2((1+t)/(1-t)) / t, in t^2; and 2^f on |f| <= 1/2.
 constexpr double kLog2[] = {2.885390081777849,   0.9617966941152138,  0.5770779417715621,
                             0.41220931680926204, 0.31990288594239535, 0.2829425529724028};
@@ -88,6 +90,16 @@ Value exp_between(KernelBuilder& b, Value x) {
   const Value q = c.single() ? c.polynomial(r, kExpF32) : c.polynomial(r, kExpF64);
   const Value one = c.number(1);
   return b.binary(Op::Ldexp, b.fma(b.fma(q, r, one), r, one), n);
+}
+
+/// Below, e^x is 0 in F32.
+constexpr double kExpIsZeroF32 = -104;
+
+/// e^x for x up to the largest whose e^x is finite, or NaN.
+Value exp_to_largest(KernelBuilder& b, Value x) {
+  Calculator c(b, x);
+  // Minus infinity itself would give NaN in the reduction.
+  return exp_between(b, c.at_least(x, c.single() ? kExpIsZeroF32 : -746));
 }
 
 /// A positive number as 2^exponent * mantissa, mantissa in [sqrt 1/2, sqrt 2). Both of x's type.
@@ -138,16 +150,19 @@ Value sine(KernelBuilder& b, Value x, double first_quadrant) {
 
 }  // namespace
 
-Value exp_non_positive_formula(KernelBuilder& b, Value x) {
-  Calculator c(b, x);
-  // Below, the result is 0; minus infinity itself would give NaN in the reduction.
-  return exp_between(b, c.at_least(x, c.single() ? -104 : -746));
-}
-
 Value exp_formula(KernelBuilder& b, Value x) {
   Calculator c(b, x);
   // Beyond, the result is infinity.
-  return exp_non_positive_formula(b, c.at_most(x, c.single() ? 89 : 710));
+  return exp_to_largest(b, c.at_most(x, c.single() ? 89 : 710));
+}
+
+Value exp_non_positive_formula(KernelBuilder& b, Value x) {
+  Calculator c(b, x);
+  if (!c.single()) return exp_to_largest(b, x);
+  const Value limited = c.at_least(x, kExpIsZeroF32), log2e = c.number(std::numbers::log2e);
+  const Value n = b.unary(Op::Round, b.mul(limited, log2e));
+  const Value f = b.fma(limited, log2e, b.unary(Op::Neg, n));
+  return b.binary(Op::Ldexp, c.polynomial(f, kExp2F32), n);
 }
 
 Value log_formula(KernelBuilder& b, Value x) {
@@ -187,7 +202,7 @@ Value tanh_formula(KernelBuilder& b, Value x) {
 Value sigmoid_formula(KernelBuilder& b, Value x) {
   Calculator c(b, x);
   const Value one = c.number(1);
-  const Value e = exp_non_positive_formula(b, b.unary(Op::Neg, b.unary(Op::Abs, x)));
+  const Value e = exp_to_largest(b, b.unary(Op::Neg, b.unary(Op::Abs, x)));
   return b.binary(Op::Div, b.select(c.is(Op::Lt, x, 0), e, one), b.add(e, one));
 }
 
