@@ -279,6 +279,23 @@ TEST(Lower, PrefetchesTheLinesOfALaterIteration) {
   EXPECT_EQ(prefetches("prefetch B C m 1\n"), 0) << "B does not depend on m";
 }
 
+// The sum reads A through E alone, which is computed in its loop.
+TEST(Lower, PrefetchesWhatAStageInsideTheLoopReads) {
+  const std::string compute =
+      "placeholder A[i: 4, j: 64]: f32\nstage E[i: 4, j: 64]: f32\n  body A[i, j] * 2.0\n"
+      "stage S[i: 4]: f32\n  reducer sum associative commutative identity 0.0 combine #0 + #1\n  over [k: 64]\n"
+      "  body E[i, k]\n"
+      "stage O[i: 4, j: 64]: f32\n  body E[i, j] / S[i]\noutput O\n";
+  const auto prefetches = [&](const std::string& trace) {
+    int found = 0;
+    for (const Phase& phase : lowered(compute, "split S k 32 peel\ncompute_at S O i\n" + trace).run)
+      found += count(phase.body)[Op::Prefetch];
+    return found;
+  };
+  EXPECT_EQ(prefetches("compute_at E S k.0\nstore_at E O i\nprefetch A S k.0 2\n"), 2) << "32 numbers are two lines";
+  EXPECT_THROW(prefetches("compute_at E O i\nprefetch A S k.0 2\n"), schedule::ScheduleError) << "E is done before";
+}
+
 TEST(Lower, TailsAreMasked) {
   const Kernel kernel = lowered(kMatmul, "split E n 8 mask\nunroll E n.0\nvectorize E n.1");
   std::vector<const Instr*> loops = innermost_loops(kernel);

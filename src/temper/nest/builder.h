@@ -24,6 +24,15 @@ class Builder {
   void set_lanes(const StageState& state, int iter, Loop& loop);
   /// What iteration `iter` asks for ahead of its reads.
   void prefetch(const StageState& state, int iter, std::vector<Node>& out);
+  /// What is read of one source in an iteration.
+  struct AheadReads {
+    int source;
+    std::vector<Range> box;
+    bool found = false, opaque = false;
+  };
+  /// Adds what `reader` reads of it over `axes`, itself and through elementwise stages that are computed inside loop
+  /// `iter` of `host`.
+  void add_reads(const StageState& host, int iter, int reader, const std::vector<Range>& axes, AheadReads& ahead);
   void inside(StageState& state, std::size_t depth, int iter, std::vector<Node>& out);
   void spatial_nest(StageState& state, std::size_t depth, Statement::Kind kind, std::vector<Node>& out);
   void statement(StageState& state, Statement::Kind kind, std::vector<Node>& out);

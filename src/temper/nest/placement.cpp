@@ -204,9 +204,33 @@ int Builder::add_storage(int s, StorageKind kind, const std::vector<Range>& box)
   return static_cast<int>(program_.storages.size()) - 1;
 }
 
+void Builder::add_reads(const StageState& host, int iter, int reader, const std::vector<Range>& axes,
+                        AheadReads& ahead) {
+  const StageForms& forms = forms_[static_cast<std::size_t>(reader)];
+  for (const ReadForm& read : forms.reads) {
+    const schedule::StageSchedule& producer = schedule_[read.producer];
+    const schedule::Placement& place = producer.compute;
+    const bool inside = place.kind == schedule::PlacementKind::At && place.loop.stage == host.stage &&
+                        (place.loop.iter == iter || host.bound[static_cast<std::size_t>(place.loop.iter)] == 0) &&
+                        !producer.definition->is_reduction();
+    if (read.producer != ahead.source && !inside) continue;
+    std::vector<Range> part;
+    for (const std::optional<Affine>& index : read.index) {
+      if (index) part.push_back(box_of(*index, axes, forms.axis_vars, program_.vars));
+    }
+    if (part.size() < read.index.size()) {
+      ahead.opaque = true;
+    } else if (read.producer == ahead.source) {
+      ahead.found = true;
+      unite(ahead.box, part, domain(ahead.source));
+    } else {
+      add_reads(host, iter, read.producer, part, ahead);
+    }
+  }
+}
+
 void Builder::prefetch(const StageState& state, int iter, std::vector<Node>& out) {
   const Affine& value = state.value[static_cast<std::size_t>(iter)];
-  const StageForms& forms = forms_[static_cast<std::size_t>(state.stage)];
   for (const schedule::Prefetch& p : state.schedule->prefetches) {
     if (p.iter != iter) continue;
     const auto refuse = [&](const char* rule, const std::string& what) {
@@ -218,26 +242,16 @@ void Builder::prefetch(const StageState& state, int iter, std::vector<Node>& out
     if (storage < 0) refuse("UnreachableStage", "is not stored outside of the loop that prefetches it");
     if (program_.storages[static_cast<std::size_t>(storage)].kind == StorageKind::Register)
       refuse("RegisterStage", "lives in registers, which need no prefetch");
-    const std::vector<Range> ranges = state.axis_ranges();
-    std::vector<Range> box;
-    bool read_here = false;
-    for (const ReadForm& read : forms.reads) {
-      if (read.producer != p.source) continue;
-      read_here = true;
-      std::vector<Range> part;
-      for (const std::optional<Affine>& index : read.index) {
-        if (!index) refuse("OpaqueIndex", "is read at indices that are not known ahead");
-        part.push_back(box_of(*index, ranges, forms.axis_vars, program_.vars));
-      }
-      unite(box, part, domain(p.source));
-    }
-    if (!read_here) refuse("NotAConsumer", "is not read any more");
+    AheadReads ahead{p.source, {}};
+    add_reads(state, iter, state.stage, state.axis_ranges(), ahead);
+    if (ahead.opaque) refuse("OpaqueIndex", "is read at indices that are not known ahead");
+    if (!ahead.found) refuse("NotAConsumer", "is not read any more");
     if (value.is_constant()) continue;  // one iteration: there is none later
     const Var var = value.terms.front().var;
     const Affine later = Affine::of(var) + Affine(p.distance);
     Prefetch node{storage, {}, {}};
     bool moves = false;
-    for (Range& range : box) {
+    for (Range& range : ahead.box) {
       node.base.push_back(program_.vars.substitute(range.base, [&](Var v) { return v == var ? &later : nullptr; }));
       moves = moves || !(node.base.back() == range.base);
       node.extent.push_back(range.extent);

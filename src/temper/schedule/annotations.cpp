@@ -64,8 +64,7 @@ void Schedule::prefetch(std::string_view source_name, Loop loop, std::int64_t di
   }
   if (stage.fuse_of(loop.iter) != nullptr)
     throw ScheduleError("NotALoop", "a fused loop cannot prefetch", *this, loop.stage, loop.iter);
-  const std::vector<int> reads = reads_of(*this, loop.stage);
-  if (std::find(reads.begin(), reads.end(), source) == reads.end()) {
+  if (!reads_inside(*this, loop.stage, source)) {
     throw ScheduleError("NotAConsumer",
                         "'" + stage.definition->name + "' does not read '" + std::string(source_name) + "'", *this,
                         loop.stage);

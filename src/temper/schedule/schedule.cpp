@@ -210,6 +210,20 @@ std::vector<int> reads_of(const Schedule& schedule, int stage) {
   return out;
 }
 
+bool reads_inside(const Schedule& schedule, int stage, int source) {
+  const std::function<bool(int)> reads = [&](int reader) {
+    for (const int read : reads_of(schedule, reader)) {
+      if (read == source) return true;
+      const StageSchedule& producer = schedule[read];
+      const bool inside = producer.compute.kind == PlacementKind::Inline ||
+                          (producer.compute.kind == PlacementKind::At && producer.compute.loop.stage == stage);
+      if (inside && !producer.definition->is_reduction() && reads(read)) return true;
+    }
+    return false;
+  };
+  return reads(stage);
+}
+
 std::vector<int> topological_order(const Schedule& schedule) {
   std::vector<int> out;
   std::vector<bool> seen(schedule.stages().size(), false);

@@ -183,8 +183,9 @@ class Schedule {
   ///   for i in 10:                for i in 10:
   ///     C[i] = f(A[i])    →         prefetch A[i + 2]
   ///                                 C[i] = f(A[i])
-  /// Requires: a serial loop, not fused, of a stage that reads `source`; once for each source. The loop then stays as
-  /// it is. Errors: UnknownStage, NotALoop, AnnotatedLoop, NotAConsumer, EmptyDistance, TwoPrefetches.
+  /// Requires: a serial loop, not fused, of a stage that reads `source` (see `reads_inside`); once for each source. The
+  /// loop then stays as it is. Errors: UnknownStage, NotALoop, AnnotatedLoop, NotAConsumer, EmptyDistance,
+  /// TwoPrefetches.
   void prefetch(std::string_view source, Loop loop, std::int64_t distance);
 
   /// Computes `stage` inside `loop` of a consumer, just before the loops inside it, for the box that is read there.
@@ -259,6 +260,8 @@ std::string print(const Schedule& schedule);
 
 /// Indices (into `schedule.stages()`) of the stages that `stage` reads, each once, in order of first read.
 std::vector<int> reads_of(const Schedule& schedule, int stage);
+/// Whether `stage` reads `source`, itself or through elementwise stages that are inlined or computed in its loops.
+bool reads_inside(const Schedule& schedule, int stage, int source);
 /// Every stage after the stages that it reads.
 std::vector<int> topological_order(const Schedule& schedule);
 
