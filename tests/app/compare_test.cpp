@@ -92,6 +92,36 @@ TEST_F(Compare, JsonHoldsEverythingAndIsReproducible) {
   EXPECT_EQ(first["strategies"][1]["name"], "annealing");
 }
 
+TEST_F(Compare, WhatAnotherRecordingSaysIsKnownBeforeTheSearch) {
+  const std::filesystem::path other = folder_ / "other.json.gz";
+  std::filesystem::copy_file(kRecording, other);
+  const auto score = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"--json", "--space", kRecording, "--strategy", "evolutionary", "--repeats", "2"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result r = compare(words);
+    EXPECT_EQ(r.code, 0) << r.err;
+    return nlohmann::json::parse(r.out)["spaces"][0]["strategies"][0]["score"]["mean"].get<double>();
+  };
+  // The same times under another name: the optimum is the first guess, up to what trees smooth.
+  EXPECT_GT(score({"--learn-from", other}), 0.97);
+  EXPECT_LT(score({}), 0.95);
+}
+
+TEST_F(Compare, NothingIsLearnedByHeartOrInVain) {
+  const Result same = compare({"--space", kRecording, "--learn-from", kRecording});
+  EXPECT_NE(same.code, 0);
+  EXPECT_THAT(same.err, HasSubstr("what was learned from itself"));
+  const std::filesystem::path other = folder_ / "strange.json";
+  std::ofstream(other) << R"({"schema_version": "1.0.0", "metadata": {"timeunit": "ms"}, "results": [
+    {"configuration": {"x": 1}, "invalidity": "correct", "measurements": [{"name": "time", "value": 1, "unit": "ms"}],
+     "objectives": ["time"], "times": {}},
+    {"configuration": {"x": 2}, "invalidity": "correct", "measurements": [{"name": "time", "value": 2, "unit": "ms"}],
+     "objectives": ["time"], "times": {}}]})";
+  const Result strange = compare({"--space", kRecording, "--strategy", "random", "--learn-from", other});
+  EXPECT_NE(strange.code, 0);
+  EXPECT_THAT(strange.err, HasSubstr("no compared space has the parameters of 'strange'"));
+}
+
 TEST_F(Compare, MistakesAreExplained) {
   const auto error = [](std::vector<std::string> arguments) {
     const Result r = compare(std::move(arguments));

@@ -174,7 +174,7 @@ TEST(PoolSurrogate, PrefersWhatItsMeasurementsPointTo) {
   // Fast near 12; failures and slow ones elsewhere.
   const FakeSpace space({{"a", {{"x", range(0, 40)}}, {}}});
   PoolSurrogate surrogate(space, {50, 100}, RandomStream(1));
-  for (std::int32_t x = 0; x <= 40; ++x) surrogate.offer({0, {x}});
+  for (std::int32_t x = 0; x <= 40; ++x) surrogate.offer(std::vector<Candidate>{{0, {x}}});
   EXPECT_EQ(surrogate.pool_size(), 41u);
   EXPECT_FALSE(surrogate.ready());
   const auto seconds = [](std::int32_t x) { return 1e-3 * (1 + 0.02 * (x - 12) * (x - 12)); };
@@ -194,7 +194,7 @@ TEST(PoolSurrogate, PrefersWhatItsMeasurementsPointTo) {
   const std::size_t left = surrogate.pool_size();
   const Candidate next = *surrogate.most_promising();
   surrogate.assume(next);
-  surrogate.offer(next);
+  surrogate.offer({&next, 1});
   EXPECT_EQ(surrogate.pool_size(), left - 1);
   EXPECT_NE(*surrogate.most_promising(), next);
 }
@@ -208,7 +208,7 @@ TEST(PoolSurrogate, ABatchSpreads) {
     const Candidate candidate = index.sample(random);
     surrogate.tell({candidate, true, toy_seconds(space, candidate)});
   }
-  for (int i = 0; i < 900; ++i) surrogate.offer(index.sample(random));
+  for (int i = 0; i < 900; ++i) surrogate.offer(std::vector<Candidate>{index.sample(random)});
   CandidateSet batch;
   for (int i = 0; i < 16; ++i) {
     const Candidate next = *surrogate.most_promising();

@@ -8,6 +8,7 @@
 
 #include "temper/app/comparison_report.h"
 #include "temper/app/options.h"
+#include "temper/app/recorded_prior.h"
 #include "temper/app/session.h"
 #include "temper/space/recorded/recorded_space.h"
 #include "temper/support/error.h"
@@ -20,7 +21,7 @@ namespace {
 namespace recorded = space::recorded;
 
 struct CompareOptions {
-  std::vector<std::string> spaces, more_spaces, strategies, strategy_options;
+  std::vector<std::string> spaces, more_spaces, strategies, strategy_options, learn_from;
   std::string csv, svg;
   search::ComparisonOptions comparison;
 };
@@ -62,6 +63,64 @@ std::vector<search::ComparedStrategy> compared_strategies(const CompareOptions& 
   return strategies;
 }
 
+/// What recordings say of other recordings' spaces.
+class Priors {
+ public:
+  /// Throws what reading throws.
+  explicit Priors(const std::vector<std::string>& files) {
+    const std::vector<std::filesystem::path> paths(files.begin(), files.end());
+    if (!paths.empty()) recordings_ = recorded::read_recordings(paths);
+    used_.resize(recordings_.size());
+  }
+
+  /// Empty where none of them has the space's parameters. Kept as long as this.
+  std::span<const double> of(const recorded::RecordedSpace& space) {
+    std::vector<const recorded::Recording*> sources;
+    for (std::size_t i = 0; i < recordings_.size(); ++i) {
+      const recorded::Recording& source = recordings_[i];
+      if (!same_parameters(source, space.recording())) continue;
+      const bool succeeded =
+          std::any_of(source.entries.begin(), source.entries.end(),
+                      [](const recorded::Entry& entry) { return entry.failure == record::FailureKind::None; });
+      if (!succeeded) {
+        throw Error(ErrorCode::InvalidArgument, "there is no success to learn from", source.name,
+                    "leave the file out of --learn-from");
+      }
+      used_[i] = true;
+      sources.push_back(&source);
+    }
+    if (sources.empty()) return {};
+    return priors_.emplace_back(learned_prior(sources, space));
+  }
+
+  /// Throws unless each recording was of use.
+  void require_used() const {
+    for (std::size_t i = 0; i < recordings_.size(); ++i) {
+      if (used_[i]) continue;
+      throw Error(ErrorCode::InvalidArgument, "no compared space has the parameters of '" + recordings_[i].name + "'",
+                  "--learn-from", "name recordings of the same kernel on another device");
+    }
+  }
+
+ private:
+  std::vector<recorded::Recording> recordings_;
+  std::vector<bool> used_;
+  std::deque<std::vector<double>> priors_;
+};
+
+/// What is learned from may not be what is searched: the score would mean nothing.
+void refuse_learning_by_heart(const std::vector<std::string>& learn_from,
+                              const std::vector<std::filesystem::path>& spaces) {
+  for (const std::string& source : learn_from) {
+    for (const std::filesystem::path& space : spaces) {
+      std::error_code missing;
+      if (!std::filesystem::equivalent(source, space, missing)) continue;
+      throw Error(ErrorCode::InvalidArgument, "a space is searched with what was learned from itself",
+                  "--learn-from " + source, "learn from another device's recording");
+    }
+  }
+}
+
 void write_file(const std::string& path, const std::string& what, const std::string& text) {
   if (path.empty()) return;
   OutputFile file(path, what);
@@ -82,6 +141,8 @@ nlohmann::json compare(Session& s, const CompareOptions& o) {
     }
   }
   const std::vector<search::ComparedStrategy> strategies = compared_strategies(o);
+  refuse_learning_by_heart(o.learn_from, files);
+  Priors priors(o.learn_from);
   std::deque<recorded::RecordedSpace> spaces;
   std::vector<search::ReplayedSpace> replayed;
   nlohmann::json notes = nlohmann::json::object();
@@ -95,6 +156,12 @@ nlohmann::json compare(Session& s, const CompareOptions& o) {
     notes[name] = recording.notes;
     replayed.push_back(spaces.emplace_back(std::move(recording)).replayed());
   }
+  for (std::size_t i = 0; i < spaces.size(); ++i) {
+    replayed[i].prior = priors.of(spaces[i]);
+    if (!replayed[i].prior.empty())
+      s.progress(replayed[i].name + ": searched with what was learned from other recordings");
+  }
+  priors.require_used();
   const search::Comparison comparison = search::compare_strategies(
       replayed, strategies, o.comparison, s.cancellation,
       [&](const search::SpaceComparison& space, const std::string& strategy) {
@@ -122,6 +189,9 @@ void declare_compare(CLI::App& command, Session& session) {
   for (const search::StrategyInfo& info : search::strategies()) names += (names.empty() ? "" : ", ") + info.name;
   command.add_option("--strategy", o->strategies, "What to compare, separated by commas; default: all of " + names)
       ->delimiter(',');
+  command.add_option("--learn-from", o->learn_from,
+                     "Recordings of the same kernels on other devices: what they say is known before the search, to "
+                     "strategies that learn a model of the knobs");
   command.add_option("--option", o->strategy_options, "An option of a strategy: STRATEGY.NAME=NUMBER");
   search::ComparisonOptions& c = o->comparison;
   command.add_option("--repeats", c.repeats, "Runs of each strategy on each space, each with a seed of its own")

@@ -7,13 +7,37 @@
 #include "temper/support/error.h"
 
 namespace temper::search {
+namespace {
+
+/// What a replayed space's prior says.
+class KnownPrior : public Prior {
+ public:
+  explicit KnownPrior(const ReplayedSpace& replayed) : replayed_(replayed) {}
+  std::vector<double> log_seconds(std::span<const Candidate> candidates) override {
+    std::vector<double> result;
+    for (const Candidate& candidate : candidates) {
+      const std::optional<std::uint64_t> number = replayed_.index->index_of(candidate);
+      TEMPER_CHECK(number.has_value(), "a strategy wonders about a candidate that is not valid");
+      result.push_back(replayed_.prior[static_cast<std::size_t>(*number)]);
+    }
+    return result;
+  }
+
+ private:
+  const ReplayedSpace& replayed_;
+};
+
+}  // namespace
 
 ReplayedRun replay(std::string_view strategy, StrategyContext context, const ReplayedSpace& replayed,
                    const ReplayLimits& limits) {
   TEMPER_CHECK(replayed.outcomes.size() == replayed.index->size(), "a recording lacks candidates of its space");
+  TEMPER_CHECK(replayed.prior.empty() || replayed.prior.size() == replayed.index->size(), "a prior lacks candidates");
   TEMPER_CHECK(limits.batch > 0, "candidates are asked for in batches of one at least");
   context.space = replayed.space;
   context.index = replayed.index;
+  KnownPrior prior(replayed);
+  if (!replayed.prior.empty()) context.prior = &prior;
   const std::unique_ptr<Strategy> searcher = make_strategy(strategy, context);
   ReplayedRun run;
   run.best_seconds.reserve(static_cast<std::size_t>(limits.evaluations));

@@ -23,7 +23,8 @@ struct ReplayedSpace {
   std::string name;
   const Space* space = nullptr;
   const SpaceIndex* index = nullptr;
-  std::span<const Outcome> outcomes;  ///< by the candidate's number in `index`
+  std::span<const Outcome> outcomes;   ///< by the candidate's number in `index`
+  std::span<const double> prior = {};  ///< what is believed of them, see `Prior::log_seconds`; empty: nothing
 };
 
 /// One search, step by step. Each entry belongs to one evaluation of a candidate that was not evaluated before;

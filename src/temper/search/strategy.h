@@ -35,11 +35,21 @@ class Strategy {
   virtual void set_progress(double /*fraction*/) {}
 };
 
+/// What is believed of candidates before any of them is measured, learned from other measurements: of another device,
+/// of another shape.
+class Prior {
+ public:
+  virtual ~Prior() = default;
+  /// Expected logarithms of seconds, up to an addend that all candidates share. Finite.
+  virtual std::vector<double> log_seconds(std::span<const Candidate> candidates) = 0;
+};
+
 /// What a strategy is made of. The pointers are borrowed and must outlive the strategy.
 struct StrategyContext {
   const Space* space = nullptr;
   const SpaceIndex* index = nullptr;  ///< of `space`; may be null: then the strategy enumerates the space itself
   Scorer* scorer = nullptr;           ///< may be null: then strategies work without a model
+  Prior* prior = nullptr;  ///< may be null; for those that learn a model of the knobs, which then learns what it misses
   std::uint64_t seed = 0;
   OptionValues options = {};  ///< overrides of declared options; `StrategyInfo::make` gets them complete
 };

@@ -53,6 +53,7 @@ class StrategyBase : public Strategy {
   const SpaceIndex& index() const { return *index_; }
   const Space& space() const { return *context_.space; }
   bool has_scorer() const { return context_.scorer != nullptr; }
+  Prior* prior() const { return context_.prior; }
   /// Higher is better. Requires has_scorer().
   std::vector<double> score(std::span<const Candidate> candidates);
   /// Those of `candidates` that were not seen and that the scorer, if there is one, believes can be built.

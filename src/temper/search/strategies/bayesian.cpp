@@ -15,7 +15,8 @@ namespace {
 class Bayesian : public StrategyBase {
  public:
   explicit Bayesian(const StrategyContext& context)
-      : StrategyBase(context, "bayesian"), search_(space(), index(), search_options(), random().fork("search")) {}
+      : StrategyBase(context, "bayesian"),
+        search_(space(), index(), search_options(), random().fork("search"), prior()) {}
 
  protected:
   void propose(int) override {

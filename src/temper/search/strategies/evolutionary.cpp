@@ -22,7 +22,7 @@ class Evolutionary : public StrategyBase {
     if (has_scorer()) return;
     PoolSearchOptions options;
     options.elites = static_cast<std::size_t>(option("elites"));
-    own_model_.emplace(space(), index(), options, random().fork("own model"));
+    own_model_.emplace(space(), index(), options, random().fork("own model"), prior());
   }
 
  protected:

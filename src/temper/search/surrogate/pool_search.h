@@ -25,8 +25,10 @@ class PoolSearch {
   /// Those of some candidates that may be measured at all.
   using Filter = std::function<std::vector<Candidate>(std::vector<Candidate>)>;
 
-  /// `index` is borrowed and must outlive the search; `space` is not kept.
-  PoolSearch(const Space& space, const SpaceIndex& index, const PoolSearchOptions& options, RandomStream random);
+  /// `index` and `prior`, which may be null, are borrowed and must outlive the search; `space` is not kept. With a
+  /// prior the first measurements are of what it believes fastest, and so is the pool to begin with.
+  PoolSearch(const Space& space, const SpaceIndex& index, const PoolSearchOptions& options, RandomStream random,
+             Prior* prior = nullptr);
 
   void tell(const Told& told) { surrogate_.tell(told); }
   /// The candidate to measure next, which counts as measured at its predicted time until it is told; nothing when ideas
@@ -36,6 +38,8 @@ class PoolSearch {
  private:
   bool whole_space() const { return index_->size() <= options_.limits.pool; }
   void fill_pool(const Filter& filter);
+  /// At most as many as the pool holds.
+  std::vector<Candidate> fastest_believed(std::vector<Candidate> candidates);
   void freshen_pool(const Ranking& measured, const Filter& filter);
   void offer(std::vector<Candidate> candidates, const Filter& filter);
   std::optional<Candidate> first(const Filter& filter);
@@ -43,6 +47,7 @@ class PoolSearch {
   const SpaceIndex* index_;
   PoolSearchOptions options_;
   RandomStream random_;
+  Prior* prior_;
   PoolSurrogate surrogate_;
   Candidate incumbent_;
   bool filled_ = false;

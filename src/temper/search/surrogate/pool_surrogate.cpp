@@ -24,20 +24,26 @@ double log_expected_improvement(double best, double mean, double deviation) {
 
 }  // namespace
 
-PoolSurrogate::PoolSurrogate(const Space& space, const SurrogateLimits& limits, RandomStream random)
-    : limits_(limits), random_(random), columns_(space), model_(columns_.columns()) {
+PoolSurrogate::PoolSurrogate(const Space& space, const SurrogateLimits& limits, RandomStream random, Prior* prior)
+    : limits_(limits), random_(random), prior_(prior), columns_(space), model_(columns_.columns()) {
   TEMPER_CHECK(limits.pool > 0 && limits.points > 1, "a surrogate needs room for candidates and measurements");
 }
 
 PoolSurrogate::Point& PoolSurrogate::point(const Candidate& candidate) {
   const auto [found, fresh] = point_of_.emplace(candidate, points_.size());
-  if (fresh) points_.push_back({candidate});
+  if (fresh) points_.push_back({.candidate = candidate, .believed = believed(candidate)});
   return points_[found->second];
 }
 
+double PoolSurrogate::believed(const Candidate& candidate) const {
+  if (prior_ == nullptr) return 0;
+  const auto place = place_in_pool_.find(candidate);
+  return place != place_in_pool_.end() ? pool_believed_[place->second] : prior_->log_seconds({&candidate, 1}).front();
+}
+
 void PoolSurrogate::tell(const Told& told) {
-  leave_pool(told.candidate);
   Point& known = point(told.candidate);
+  leave_pool(told.candidate);
   if (known.state == Point::State::Measured) --successes_;
   known.state = told.ok ? Point::State::Measured : Point::State::Failed;
   if (told.ok) known.target = std::log(told.seconds), ++successes_;
@@ -47,15 +53,29 @@ void PoolSurrogate::assume(const Candidate& candidate) {
   if (point_of_.contains(candidate)) return;
   const auto place = place_in_pool_.find(candidate);
   const bool predicted = place != place_in_pool_.end() && !used_.empty();
-  const double target = predicted ? model_.mean(place->second) : std::numeric_limits<double>::quiet_NaN();
-  leave_pool(candidate);
+  const double target =
+      predicted ? model_.mean(place->second) + pool_believed_[place->second] : std::numeric_limits<double>::quiet_NaN();
   point(candidate).target = target;
+  leave_pool(candidate);
 }
 
-void PoolSurrogate::offer(const Candidate& candidate) {
-  if (point_of_.contains(candidate) || !place_in_pool_.emplace(candidate, pool_.size()).second) return;
-  pool_.push_back(candidate);
-  model_.add_candidate(columns_.levels(candidate));
+void PoolSurrogate::offer(std::span<const Candidate> candidates) {
+  const std::size_t before = pool_.size();
+  for (const Candidate& candidate : candidates) {
+    if (point_of_.contains(candidate) || !place_in_pool_.emplace(candidate, pool_.size()).second) continue;
+    pool_.push_back(candidate);
+    model_.add_candidate(columns_.levels(candidate));
+  }
+  const std::span<const Candidate> fresh(pool_.begin() + static_cast<std::ptrdiff_t>(before), pool_.end());
+  const std::vector<double> believed = prior_ ? prior_->log_seconds(fresh) : std::vector<double>(fresh.size());
+  pool_believed_.insert(pool_believed_.end(), believed.begin(), believed.end());
+}
+
+std::optional<Candidate> PoolSurrogate::believed_fastest() const {
+  TEMPER_CHECK(prior_ != nullptr, "a surrogate without a prior was asked what it believes");
+  if (pool_.empty()) return std::nullopt;
+  const auto fastest = std::min_element(pool_believed_.begin(), pool_believed_.end());
+  return pool_[static_cast<std::size_t>(fastest - pool_believed_.begin())];
 }
 
 void PoolSurrogate::leave_pool(const Candidate& candidate) {
@@ -66,24 +86,29 @@ void PoolSurrogate::leave_pool(const Candidate& candidate) {
   model_.remove_candidate(place);
   if (place + 1 < pool_.size()) {
     pool_[place] = std::move(pool_.back());
+    pool_believed_[place] = pool_believed_.back();
     place_in_pool_[pool_[place]] = place;
   }
   pool_.pop_back();
+  pool_believed_.pop_back();
 }
 
 std::vector<double> PoolSurrogate::targets() const {
-  double slowest = -std::numeric_limits<double>::infinity(), sum = 0;
+  double slowest = -std::numeric_limits<double>::infinity(), missed = 0;
   for (const Point& known : points_) {
     if (known.state != Point::State::Measured) continue;
     slowest = std::max(slowest, known.target);
-    sum += known.target;
+    missed += known.target - known.believed;
   }
-  const double mean = sum / static_cast<double>(successes_);
+  missed /= static_cast<double>(successes_);
   std::vector<double> result;
   for (const std::size_t used : used_) {
     const Point& known = points_[used];
-    const bool believed = known.state == Point::State::Assumed && std::isnan(known.target);
-    result.push_back(known.state == Point::State::Failed ? slowest : believed ? mean : known.target);
+    if (known.state == Point::State::Failed) {
+      result.push_back(std::max(slowest - known.believed, missed));
+    } else {
+      result.push_back(std::isnan(known.target) ? missed : known.target - known.believed);
+    }
   }
   return result;
 }
@@ -142,7 +167,7 @@ std::optional<Candidate> PoolSurrogate::most_promising() {
   }
   std::vector<double> value(pool_.size());
   for (std::size_t i = 0; i < pool_.size(); ++i)
-    value[i] = log_expected_improvement(best, model_.mean(i), model_.deviation(i));
+    value[i] = log_expected_improvement(best, model_.mean(i) + pool_believed_[i], model_.deviation(i));
   Candidate winner = pool_[static_cast<std::size_t>(std::max_element(value.begin(), value.end()) - value.begin())];
   if (pool_.size() > limits_.pool + limits_.pool / 4) shrink_pool(value);
   return winner;
