@@ -199,6 +199,41 @@ TEST(PoolSurrogate, PrefersWhatItsMeasurementsPointTo) {
   EXPECT_NE(*surrogate.most_promising(), next);
 }
 
+TEST(PoolSurrogate, ChoosesAmongSome) {
+  const FakeSpace space({{"a", {{"x", range(0, 40)}}, {}}});
+  PoolSurrogate surrogate(space, {50, 100}, RandomStream(1));
+  for (std::int32_t x = 0; x <= 40; ++x) surrogate.offer(std::vector<Candidate>{{0, {x}}});
+  for (const std::int32_t x : {0, 10, 20, 30, 40}) surrogate.tell({{0, {x}}, true, 1e-3 * (1 + 0.1 * x)});
+  EXPECT_EQ(surrogate.most_promising({{0, {5}}, {0, {35}}, {0, {10}}}), (Candidate{0, {5}})) << "10 was measured";
+  EXPECT_EQ(surrogate.most_promising({{0, {30}}}), std::nullopt);
+}
+
+// The prior is wrong by a factor everywhere, and by much more in one place.
+TEST(PoolSurrogate, LearnsWhatItsPriorMisses) {
+  class Slope : public Prior {
+    std::vector<double> log_seconds(std::span<const Candidate> candidates) override {
+      std::vector<double> result;
+      for (const Candidate& candidate : candidates) result.push_back(std::log(1 + 0.1 * candidate.choice[0]));
+      return result;
+    }
+  };
+  const FakeSpace space({{"a", {{"x", range(0, 40)}}, {}}});
+  Slope prior;
+  PoolSurrogate surrogate(space, {50, 100}, RandomStream(1), &prior);
+  for (std::int32_t x = 0; x <= 40; ++x) surrogate.offer(std::vector<Candidate>{{0, {x}}});
+  EXPECT_EQ(surrogate.believed_fastest(), (Candidate{0, {0}}));
+  const auto seconds = [](std::int32_t x) { return (x < 10 ? 50e-3 : 1e-3) * (1 + 0.1 * x); };
+  int best = 40;
+  for (int i = 0; i < 12; ++i) {
+    const std::optional<Candidate> next = i < 4 ? surrogate.believed_fastest() : surrogate.most_promising();
+    ASSERT_TRUE(next.has_value());
+    const std::int32_t x = next->choice[0];
+    if (x >= 10) best = std::min(best, static_cast<int>(x));
+    surrogate.tell({*next, true, seconds(x)});
+  }
+  EXPECT_LE(best, 12) << "it leaves the place where the prior was wrong";
+}
+
 TEST(PoolSurrogate, ABatchSpreads) {
   const FakeSpace space = toy_matmul();
   const SpaceIndex index(space);

@@ -77,22 +77,26 @@ class Evolutionary : public StrategyBase {
           random().shuffle(near);
           near.resize(std::min(near.size(), static_cast<std::size_t>(option("population"))));
         }
+        if (own_model_) {
+          while (missing() > keep) {
+            const std::optional<Candidate> next = own_model_->next_of(near, worth());
+            if (!next) break;
+            accept(*next);
+          }
+          continue;
+        }
         std::vector<Scored> ranked = rank(near);
         for (std::size_t n = 0; n < ranked.size() && missing() > keep; ++n) accept(ranked[n].candidate);
       }
     }
   }
 
-  /// Best first by the scorer, or in random order without one.
+  /// Best first by the scorer.
   std::vector<Scored> rank(const std::vector<Candidate>& candidates) {
     std::vector<Scored> ranked;
-    if (has_scorer()) {
-      const std::vector<double> scores = score(candidates);
-      for (std::size_t i = 0; i < candidates.size(); ++i) {
-        if (std::isfinite(scores[i])) ranked.push_back({candidates[i], scores[i]});
-      }
-    } else {
-      for (const Candidate& candidate : candidates) ranked.push_back({candidate, random().uniform_real()});
+    const std::vector<double> scores = score(candidates);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (std::isfinite(scores[i])) ranked.push_back({candidates[i], scores[i]});
     }
     sort_by_score(ranked);
     return ranked;
@@ -164,13 +168,16 @@ class Evolutionary : public StrategyBase {
   }
 
   void evolve_on_own_model(int count) {
-    const auto filter = [&](std::vector<Candidate> candidates) { return worth_measuring(std::move(candidates)); };
     const int keep = missing() - count;
     while (missing() > keep) {
-      const std::optional<Candidate> next = own_model_->next(measured(), filter);
+      const std::optional<Candidate> next = own_model_->next(measured(), worth());
       if (!next) return;
       accept(*next);
     }
+  }
+
+  PoolSearch::Filter worth() {
+    return [this](std::vector<Candidate> candidates) { return worth_measuring(std::move(candidates)); };
   }
 
   std::optional<PoolSearch> own_model_;  ///< when there is no scorer

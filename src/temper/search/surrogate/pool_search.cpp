@@ -26,6 +26,14 @@ std::optional<Candidate> PoolSearch::next(const Ranking& measured, const Filter&
   return chosen;
 }
 
+std::optional<Candidate> PoolSearch::next_of(const std::vector<Candidate>& candidates, const Filter& filter) {
+  if (!surrogate_.ready()) return std::nullopt;
+  offer(candidates, filter);
+  const std::optional<Candidate> chosen = surrogate_.most_promising(CandidateSet(candidates.begin(), candidates.end()));
+  if (chosen) surrogate_.assume(*chosen);
+  return chosen;
+}
+
 void PoolSearch::fill_pool(const Filter& filter) {
   std::vector<Candidate> all;
   if (whole_space()) {

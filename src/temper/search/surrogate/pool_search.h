@@ -34,6 +34,8 @@ class PoolSearch {
   /// The candidate to measure next, which counts as measured at its predicted time until it is told; nothing when ideas
   /// run out. `measured` is what was told and succeeded.
   std::optional<Candidate> next(const Ranking& measured, const Filter& filter);
+  /// The same of `candidates`; nothing while nothing is learned yet.
+  std::optional<Candidate> next_of(const std::vector<Candidate>& candidates, const Filter& filter);
 
  private:
   bool whole_space() const { return index_->size() <= options_.limits.pool; }

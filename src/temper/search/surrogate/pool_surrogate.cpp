@@ -152,10 +152,10 @@ void PoolSurrogate::fit() {
   model_.fit(target, judged, 1);
 }
 
-std::optional<Candidate> PoolSurrogate::most_promising() {
+std::vector<double> PoolSurrogate::promises() {
   TEMPER_CHECK(ready(), "a surrogate was asked before anything was measured");
   synchronise();
-  if (pool_.empty()) return std::nullopt;
+  if (pool_.empty()) return {};
   if (points_.size() >= next_fit_) {
     fit();
     next_fit_ = points_.size() + std::max<std::size_t>(3, points_.size() / 4);
@@ -168,9 +168,25 @@ std::optional<Candidate> PoolSurrogate::most_promising() {
   std::vector<double> value(pool_.size());
   for (std::size_t i = 0; i < pool_.size(); ++i)
     value[i] = log_expected_improvement(best, model_.mean(i) + pool_believed_[i], model_.deviation(i));
+  return value;
+}
+
+std::optional<Candidate> PoolSurrogate::most_promising() {
+  const std::vector<double> value = promises();
+  if (value.empty()) return std::nullopt;
   Candidate winner = pool_[static_cast<std::size_t>(std::max_element(value.begin(), value.end()) - value.begin())];
   if (pool_.size() > limits_.pool + limits_.pool / 4) shrink_pool(value);
   return winner;
+}
+
+std::optional<Candidate> PoolSurrogate::most_promising(const CandidateSet& among) {
+  const std::vector<double> value = promises();
+  std::optional<std::size_t> winner;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (among.contains(pool_[i]) && (!winner || value[i] > value[*winner])) winner = i;
+  }
+  if (!winner) return std::nullopt;
+  return pool_[*winner];
 }
 
 void PoolSurrogate::shrink_pool(std::span<const double> value) {

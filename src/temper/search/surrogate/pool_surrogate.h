@@ -43,6 +43,8 @@ class PoolSurrogate {
   /// The candidate of the pool with the largest expected improvement on the fastest measurement, of the logarithm of
   /// the time; nothing when the pool is empty. Requires ready().
   std::optional<Candidate> most_promising();
+  /// The same of those of the pool that are in `among`.
+  std::optional<Candidate> most_promising(const CandidateSet& among);
 
  private:
   struct Point {
@@ -59,6 +61,8 @@ class PoolSurrogate {
   void fit();
   /// What the model learns from: log seconds, less what the prior said.
   std::vector<double> targets() const;
+  /// Logarithms of the expected improvements of the pool, with everything learned that there is.
+  std::vector<double> promises();
   void shrink_pool(std::span<const double> value);
 
   SurrogateLimits limits_;
