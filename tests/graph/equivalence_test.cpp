@@ -58,9 +58,23 @@ RC_GTEST_PROP(RandomGraphs, AnyLayoutsOfTheChains, ()) {
   const Graph plain = optimise(model, {}, kOptional);
   const NamedTensors inputs = random_inputs(plain, 1);
   const Graph open = optimise_before_layouts(model, {});
+  const ops::Layout blocks = *rc::gen::element(ops::Layout::Nchw8c, ops::Layout::Nchw16c);
   Layouts layouts;
-  for (std::size_t i = find_chains(open).size(); i > 0; --i)
-    layouts.push_back(*rc::gen::element(ops::Layout::Nhwc, ops::Layout::Nchw));
+  for (const Chain& chain : find_chains(open, blocks)) {
+    layouts.push_back(chain.no_blocks.empty() ? *rc::gen::element(ops::Layout::Nhwc, ops::Layout::Nchw, blocks)
+                                              : *rc::gen::element(ops::Layout::Nhwc, ops::Layout::Nchw));
+  }
+  RC_ASSERT(difference(evaluate(program_with_layouts(open, layouts), inputs), evaluate(plain, inputs)) < 1e-4);
+}
+
+RC_GTEST_PROP(RandomGraphs, BlocksForEveryChainThatCan, ()) {
+  const Graph model = random_model(decisions()).import();
+  const Graph plain = optimise(model, {}, kOptional);
+  const NamedTensors inputs = random_inputs(plain, 1);
+  const Graph open = optimise_before_layouts(model, {});
+  Layouts layouts;
+  for (const Chain& chain : find_chains(open, ops::Layout::Nchw8c))
+    layouts.push_back(chain.no_blocks.empty() ? ops::Layout::Nchw8c : ops::Layout::Nchw);
   RC_ASSERT(difference(evaluate(program_with_layouts(open, layouts), inputs), evaluate(plain, inputs)) < 1e-4);
 }
 

@@ -138,13 +138,13 @@ LayoutChoice choice(std::int64_t ic, std::int64_t oc, std::int64_t size, std::in
 TEST(LayoutChoice, LanesDecide) {
   // A product of full vectors, which is a matrix product in NHWC alone.
   EXPECT_EQ(choice(1024, 512, 8, 1).layout, Layout::Nhwc);
-  EXPECT_FALSE(choice(1024, 512, 8, 1).rival);
+  EXPECT_TRUE(choice(1024, 512, 8, 1).rivals.empty());
   // One channel of sixteen lanes, rows of whole vectors.
   EXPECT_EQ(choice(64, 1, 64).layout, Layout::Nchw);
-  EXPECT_FALSE(choice(64, 1, 64).rival);
+  EXPECT_TRUE(choice(64, 1, 64).rivals.empty());
   // Full lanes in both: the chain stays NHWC, and the other layout is a rival.
   EXPECT_EQ(choice(64, 64, 64).layout, Layout::Nhwc);
-  EXPECT_TRUE(choice(64, 64, 64).rival);
+  EXPECT_EQ(choice(64, 64, 64).rivals, Layouts{Layout::Nchw});
 }
 
 TEST(LayoutChoice, SumsOverChannelsNeedNoLongRowsInNchw) {
@@ -174,8 +174,8 @@ TEST(LayoutChoice, TriflesAreNoRivals) {
   b.output("a").output("c");
   const std::vector<LayoutChoice> choices = choose_layouts(prepared(b));
   ASSERT_EQ(choices.size(), 2u);
-  EXPECT_TRUE(choices[0].rival);
-  EXPECT_FALSE(choices[1].rival);
+  EXPECT_FALSE(choices[0].rivals.empty());
+  EXPECT_TRUE(choices[1].rivals.empty());
 }
 
 TEST(LayoutChoice, TheLargestAreRivals) {
@@ -187,8 +187,8 @@ TEST(LayoutChoice, TheLargestAreRivals) {
     b.output(out);
   }
   const std::vector<LayoutChoice> choices = choose_layouts(prepared(b));
-  EXPECT_EQ(std::ranges::count_if(choices, &LayoutChoice::rival), kMostRivals);
-  EXPECT_FALSE(choices[1].rival) << "the smallest";
+  EXPECT_EQ(std::ranges::count_if(choices, [](const LayoutChoice& c) { return !c.rivals.empty(); }), kMostRivals);
+  EXPECT_TRUE(choices[1].rivals.empty()) << "the smallest";
 }
 
 TEST(LayoutChoice, ThePipelineTakesWhatIsGiven) {

@@ -258,8 +258,8 @@ double item_value(const EpilogueItem& item, double x, double y) {
 void expect_epilogue(const Epilogue& epilogue, double low) {
   const Array x = random_array({2, 3, 2, 6}, 5, low, 3);
   const ir::Tensor anchor = ir::placeholder("anchor", extents(x.shape));
-  const std::vector<ir::Tensor> operands = epilogue_operands(anchor, epilogue, 1, true);
-  const ir::Tensor out = append_epilogue(anchor, epilogue, operands, 1, "out");
+  const std::vector<ir::Tensor> operands = epilogue_operands(anchor, epilogue, {1}, true);
+  const ir::Tensor out = append_epilogue(anchor, epilogue, operands, {1}, "out");
   const ir::Compute compute = ir::make_compute({out});
   ir::verify(compute);
   std::deque<TensorValue> values{TensorValue::from_numbers({ir::DType::F32, x.shape}, x.values)};
@@ -312,7 +312,7 @@ TEST(Epilogue, ChainsInOrder) {
 
 TEST(Epilogue, OperandNamesAndConstness) {
   const ir::Tensor anchor = ir::placeholder("anchor", {2, 3, 4, 4});
-  const auto operands = epilogue_operands(anchor, parse_epilogue("bias+add+relu+add+imagemul"), 1, true);
+  const auto operands = epilogue_operands(anchor, parse_epilogue("bias+add+relu+add+imagemul"), {1}, true);
   ASSERT_EQ(operands.size(), 4U);
   EXPECT_EQ(operands[0].stage()->name, "bias");
   EXPECT_TRUE(operands[0].stage()->constant);
@@ -320,18 +320,18 @@ TEST(Epilogue, OperandNamesAndConstness) {
   EXPECT_FALSE(operands[1].stage()->constant);
   EXPECT_EQ(operands[2].stage()->name, "add1");
   EXPECT_EQ(operands[3].shape(), (Shape{2, 3}));
-  EXPECT_FALSE(epilogue_operands(anchor, parse_epilogue("bias"), 1, false)[0].stage()->constant);
-  EXPECT_EQ(append_epilogue(anchor, {}, {}, 1, "out").stage(), anchor.stage());
-  EXPECT_EQ(epilogue_operands(anchor, parse_epilogue("upadd:4:2"), 1, true)[0].shape(), (Shape{2, 3, 1, 2}));
-  EXPECT_EQ(epilogue_operands(anchor, parse_epilogue("upadd:1:2"), 3, true)[0].shape(), (Shape{2, 3, 2, 4}));
+  EXPECT_FALSE(epilogue_operands(anchor, parse_epilogue("bias"), {1}, false)[0].stage()->constant);
+  EXPECT_EQ(append_epilogue(anchor, {}, {}, {1}, "out").stage(), anchor.stage());
+  EXPECT_EQ(epilogue_operands(anchor, parse_epilogue("upadd:4:2"), {1}, true)[0].shape(), (Shape{2, 3, 1, 2}));
+  EXPECT_EQ(epilogue_operands(anchor, parse_epilogue("upadd:1:2"), {3}, true)[0].shape(), (Shape{2, 3, 2, 4}));
   const ir::Tensor matrix = ir::placeholder("matrix", {5, 7});
-  EXPECT_EQ(epilogue_operands(matrix, parse_epilogue("imagemul"), 1, true)[0].shape(), (Shape{7}));
+  EXPECT_EQ(epilogue_operands(matrix, parse_epilogue("imagemul"), {1}, true)[0].shape(), (Shape{7}));
 }
 
 TEST(Epilogue, BlocksArePixelsAndWhole) {
   const auto error = [](const ir::Tensor& anchor, std::string_view item) -> std::string {
     try {
-      (void)epilogue_operands(anchor, parse_epilogue(item), 1, true);
+      (void)epilogue_operands(anchor, parse_epilogue(item), {1}, true);
     } catch (const Error& caught) {
       return caught.what();
     }

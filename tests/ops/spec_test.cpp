@@ -320,10 +320,17 @@ TEST(Spec, ConvolutionInBlocksOfChannels) {
   };
   EXPECT_EQ(error("conv2d(ic=12,h=5,w=5,oc=16,kh=3,kw=3,layout=nchw8c)"),
             "ic=12 and oc=16 are not both whole blocks of 8 channels");
-  EXPECT_EQ(error("conv2d(ic=16,h=5,w=5,oc=16,kh=3,kw=3,groups=16,layout=nchw16c)"),
-            "blocks of 16 channels need groups=1");
-  EXPECT_EQ(error("conv2d(ic=16,h=5,w=5,oc=16,kh=3,kw=3,layout=nchw16c,epilogue=bias)"),
-            "the epilogue item 'bias' reads a tensor, which has no blocks");
+  EXPECT_EQ(error("conv2d(ic=16,h=5,w=5,oc=16,kh=3,kw=3,groups=16,layout=nchw16c)"), "parsed")
+      << "a group for each channel";
+  EXPECT_EQ(error("conv2d(ic=32,h=5,w=5,oc=16,kh=3,kw=3,groups=2,layout=nchw8c)"), "parsed") << "whole blocks";
+  EXPECT_EQ(error("conv2d(ic=16,h=5,w=5,oc=16,kh=3,kw=3,groups=4,layout=nchw16c)"),
+            "blocks of 16 channels need one group, groups of whole blocks, or a group for each channel; not groups=4");
+  const Workload biased =
+      parse_spec("conv2d(ic=16,h=5,w=5,oc=32,kh=3,kw=3,layout=nchw16c,epilogue=bias+imagemul+add+upadd:3:3)");
+  EXPECT_EQ(biased.compute.stage("bias")->shape(), (Shape{2, 16}));
+  EXPECT_EQ(biased.compute.stage("imagemul")->shape(), (Shape{1, 2, 16}));
+  EXPECT_EQ(biased.compute.stage("add")->shape(), (Shape{1, 2, 3, 3, 16}));
+  EXPECT_EQ(biased.compute.stage("upadd")->shape(), (Shape{1, 2, 1, 1, 16}));
 }
 
 TEST(Spec, AConvolutionOverOneAxisIsOneOverTwoWithOneRow) {

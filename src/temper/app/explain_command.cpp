@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 #include "temper/app/options.h"
 #include "temper/app/session.h"
@@ -61,23 +62,30 @@ nlohmann::json explain_schedule(Session& s, const ExplainOptions& o, const ir::C
   return out;
 }
 
-/// "estimate: nchw takes 1.32x"
-std::string estimate_text(const graph::LayoutChoice& choice) {
-  const bool nhwc = choice.layout == ops::Layout::Nhwc;
-  const double own = nhwc ? choice.estimate.nhwc : choice.estimate.nchw;
-  const double other = nhwc ? choice.estimate.nchw : choice.estimate.nhwc;
-  return fmt::format("estimate: {} takes {:.2f}x", nhwc ? "nchw" : "nhwc", other / own);
+/// "estimate: nchw takes 1.32x, nchw16c 1.17x"
+std::string estimate_text(const graph::LayoutChoice& choice, ops::Layout layout, ops::Layout blocks) {
+  std::string text;
+  for (const ops::Layout other : {ops::Layout::Nhwc, ops::Layout::Nchw, blocks}) {
+    if (other == layout || !std::isfinite(choice.estimate.of(other))) continue;
+    text +=
+        fmt::format("{} {} {:.2f}x", text.empty() ? "estimate:" : ",",
+                    text.empty() ? std::string(ops::to_string(other)) + " takes" : std::string(ops::to_string(other)),
+                    choice.estimate.of(other) / choice.estimate.of(layout));
+  }
+  return text;
 }
 
 /// Which layout each chain has, and why.
 nlohmann::json explain_layouts(Session& s, const tune::ModelLayouts& layouts, const graph::Layouts& chosen,
-                               const std::optional<tune::MeasuredLayouts>& measured) {
+                               const std::optional<tune::MeasuredLayouts>& measured, ops::Layout blocks) {
   nlohmann::json chains = nlohmann::json::array();
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const graph::LayoutChoice& choice = layouts.choices()[i];
-    std::string why = estimate_text(choice);
-    if (choice.rival) why += measured ? "" : "; a rival, not measured yet";
-    if (choice.rival && measured) {
+    std::string why = estimate_text(choice, chosen[i], blocks), rivals;
+    for (const ops::Layout rival : choice.rivals)
+      rivals += (rivals.empty() ? "" : " and ") + std::string(ops::to_string(rival));
+    if (!rivals.empty() && !measured) why += "; " + rivals + " not measured yet";
+    if (!rivals.empty() && measured) {
       why = fmt::format("measured: the whole model takes {}, record {}",
                         seconds_text(measured->record.measurement.min_seconds), measured->record.id);
     }
@@ -87,9 +95,15 @@ nlohmann::json explain_layouts(Session& s, const tune::ModelLayouts& layouts, co
                       {"first", choice.chain.name},
                       {"nodes", choice.chain.nodes.size()},
                       {"layout", ops::to_string(chosen[i])},
-                      {"rival", choice.rival},
+                      {"rivals", nlohmann::json::array()},
                       {"estimate", {{"nhwc", choice.estimate.nhwc}, {"nchw", choice.estimate.nchw}}},
-                      {"record", choice.rival && measured ? nlohmann::json(measured->record.id) : nullptr}});
+                      {"record", !rivals.empty() && measured ? nlohmann::json(measured->record.id) : nullptr}});
+    for (const ops::Layout rival : choice.rivals) chains.back()["rivals"].push_back(ops::to_string(rival));
+    if (choice.chain.no_blocks.empty()) {
+      chains.back()["estimate"]["blocked"] = choice.estimate.blocks;
+    } else {
+      chains.back()["no_blocks"] = choice.chain.no_blocks;
+    }
   }
   return chains;
 }
@@ -122,8 +136,8 @@ nlohmann::json explain_model(Session& s, const ExplainOptions& o) {
                         labels[t]));
     nodes.push_back({{"nodes", step.nodes}, {"step", step.name}, {"task", t}, {"code", labels[t]}});
   }
-  const nlohmann::json chains =
-      explain_layouts(s, model.layouts, layouts, store ? model.layouts.best(*store, target) : std::nullopt);
+  const nlohmann::json chains = explain_layouts(
+      s, model.layouts, layouts, store ? model.layouts.best(*store, target) : std::nullopt, tune::blocks_of(target));
   s.print(fmt::format("{} steps, {} tasks, {} views, {} parts of others\n", program.steps.size(), program.tasks.size(),
                       program.views.size(), program.parts.size()));
   return {{"steps", nodes},

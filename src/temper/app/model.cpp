@@ -54,6 +54,11 @@ Model load_model(const ModelOptions& options) {
   }
   Model model;
   model.disabled_passes = std::set<std::string>(options.disabled_passes.begin(), options.disabled_passes.end());
+  const auto rule = tune::parse_layout_rule(options.layouts);
+  TEMPER_CHECK(rule.has_value(), "the command line takes known rules alone");
+  if (rule != tune::LayoutRule::Measured && model.disabled_passes.contains("layout"))
+    throw Error(ErrorCode::InvalidArgument, "without the pass layout there are no layouts to choose", "--layouts",
+                "leave out --disable-pass layout");
   require_model(options.model);
   if (runtime::is_bundle(options.model))
     throw Error(ErrorCode::InvalidArgument, "the file is a bundle, which only `temper run` takes", options.model,
@@ -66,7 +71,8 @@ Model load_model(const ModelOptions& options) {
   }
   graph::bind_inputs(graph, constants);
   model.graph = graph::optimise_before_layouts(std::move(graph), fixes, model.disabled_passes);
-  model.layouts = tune::ModelLayouts(model.graph, model.disabled_passes, options.threads);
+  model.layouts =
+      tune::ModelLayouts(model.graph, model.disabled_passes, options.threads, tune::blocks_of(target::detect()), *rule);
   return model;
 }
 

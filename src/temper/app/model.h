@@ -29,6 +29,7 @@ struct ModelOptions {
   std::vector<std::string> shapes;     ///< NAME=1,3,224,224
   std::vector<std::string> constants;  ///< NAME=FILE.npy
   std::vector<std::string> disabled_passes;
+  std::string layouts = "measured";  ///< `tune::parse_layout_rule`
   int threads = 1;
   std::string db = "temper.db";
   double max_error = tune::kMaxError;  ///< of alternative algorithms, see `tune::Options::max_error`
@@ -47,8 +48,8 @@ struct Model {
   graph::Program program(const graph::Layouts& chosen) const;
 };
 
-/// Imports, fixes shapes and optimises. Throws what those throw, and Error{InvalidArgument} for a missing file or a
-/// bundle.
+/// Imports, fixes shapes and optimises. Throws what those and `tune::ModelLayouts` throw, and Error{InvalidArgument}
+/// for a missing file or a bundle.
 Model load_model(const ModelOptions& options);
 
 /// The model as peers take it: the same constants bound.

@@ -35,6 +35,15 @@ void declare_work(CLI::App& command, ModelOptions& options, bool spec_allowed) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->delimiter('\0');
+  command
+      .add_option("--layouts", options.layouts,
+                  "How a model's activations are stored: as measured (estimated where they were not), as estimated, or "
+                  "all chains of convolutions in one layout: " +
+                      tune::layout_rule_names())
+      ->check([](const std::string& text) {
+        return tune::parse_layout_rule(text) ? std::string() : "expected one of " + tune::layout_rule_names();
+      })
+      ->capture_default_str();
   command.add_option("--threads", options.threads, "Threads that the code runs on")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -79,6 +88,10 @@ void check_work(const ModelOptions& options) {
   }
   if (!options.spec.empty() && !options.shapes.empty()) {
     throw Error(ErrorCode::InvalidArgument, "--shape is for models", "--shape", "an operator's sizes are in its SPEC");
+  }
+  if (!options.spec.empty() && options.layouts != "measured") {
+    throw Error(ErrorCode::InvalidArgument, "--layouts is for models", "--layouts",
+                "an operator's layout is in its SPEC");
   }
   if (!options.spec.empty() && !options.constants.empty()) {
     throw Error(ErrorCode::InvalidArgument, "--constant is for models", "--constant", "an operator has no such inputs");

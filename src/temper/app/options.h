@@ -14,7 +14,7 @@ class App;
 
 namespace temper::app {
 
-/// MODEL, --op, --shape, --threads, --db, --max-error.
+/// MODEL, --op, --shape, --constant, --layouts, --threads, --db, --max-error.
 void declare_work(CLI::App& command, ModelOptions& options, bool spec_allowed);
 /// --disable-pass, as often as wanted.
 void declare_disabled_passes(CLI::App& command, std::vector<std::string>& passes, const std::string& text);

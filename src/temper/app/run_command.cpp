@@ -229,7 +229,7 @@ void declare_run(CLI::App& command, Session& session) {
       ->capture_default_str();
   declare_seed(command, o->seed, "Seed of random inputs");
   command.callback([&command, &session, o] {
-    if (is_bundle(*o)) refuse_given(command, {"--shape", "--db"}, "is for models: a bundle is complete");
+    if (is_bundle(*o)) refuse_given(command, {"--shape", "--db", "--layouts"}, "is for models: a bundle is complete");
     if (!o->inputs.empty()) refuse_given(command, {"--seed"}, "is for random inputs");
     session.action = [o](Session& s) { return run_model(s, *o); };
   });

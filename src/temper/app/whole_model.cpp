@@ -52,7 +52,7 @@ class Plans {
 std::string rivals_text(const tune::ModelLayouts& layouts, const graph::Layouts& chosen) {
   std::string text;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    if (!layouts.choices()[i].rival) continue;
+    if (layouts.choices()[i].rivals.empty()) continue;
     text += fmt::format("{}c{}={}", text.empty() ? "" : ",", i, ops::to_string(chosen[i]));
   }
   return text;

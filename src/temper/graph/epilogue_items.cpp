@@ -93,7 +93,7 @@ constexpr std::array kBinary{
 };
 
 /// Whether `sizes` broadcasts with size 1 everywhere but on `axes`, where it equals `full`.
-bool varies_along(Sizes sizes, const Sizes& full, std::initializer_list<std::size_t> axes) {
+bool varies_along(Sizes sizes, const Sizes& full, const std::vector<std::size_t>& axes) {
   if (sizes.size() > full.size()) return false;
   sizes.insert(sizes.begin(), full.size() - sizes.size(), 1);
   for (std::size_t i = 0; i < full.size(); ++i) {
@@ -117,12 +117,14 @@ std::optional<MatchedItem> match_binary(const Graph& graph, const Node& node, co
     return item(rule.scalar, {operand.data->numbers()[0]}, kAbsent);
   // Channel operands are as constant as the weights are.
   const bool channel_allowed = operand.is_constant() || !anchor.weights_constant;
-  if (channel_allowed && varies_along(sizes, full, {anchor.channel_axis})) {
+  if (channel_allowed && varies_along(sizes, full, anchor.channels)) {
     if (auto found = item(rule.channel, {}, other)) return found;
   }
   if (sizes == full) return item(rule.full, {}, other);
   const bool has_images = anchor.kind == Anchor::Kind::Conv2d;
-  if (has_images && varies_along(sizes, full, {0, anchor.channel_axis})) return item(rule.image, {}, other);
+  std::vector<std::size_t> image_and_channel = anchor.channels;
+  image_and_channel.push_back(0);
+  if (has_images && varies_along(sizes, full, image_and_channel)) return item(rule.image, {}, other);
   return std::nullopt;
 }
 

@@ -142,8 +142,11 @@ class Fusion {
     if (repeat < 0 || taken_[index(repeat)] || only_consumer(other) != next || other == running) return false;
     if (node(repeat).layout != base.layout || graph_.sizes(other) != graph_.sizes(running)) return false;
     std::optional<Sizes> times = repetition(graph_, node(repeat));
-    if (!times || (*times)[0] != 1 || (*times)[anchor.channel_axis] != 1) return false;
-    times->erase(times->begin() + static_cast<std::ptrdiff_t>(anchor.channel_axis));
+    if (!times || (*times)[0] != 1) return false;
+    for (auto axis = anchor.channels.rbegin(); axis != anchor.channels.rend(); ++axis) {
+      if ((*times)[*axis] != 1) return false;
+      times->erase(times->begin() + static_cast<std::ptrdiff_t>(*axis));
+    }
     group.nodes.insert(group.nodes.end(), {repeat, next});
     group.epilogue.push_back({"upadd", {times->begin() + 1, times->end()}});
     group.epilogue_operands.push_back(node(repeat).inputs[0]);
@@ -237,11 +240,11 @@ class Fusion {
 };
 
 std::optional<Anchor> conv_anchor(const Graph& graph, const Node& node) {
-  const Sizes weights = graph.sizes(node.inputs[1]);
-  if (weights.size() != 4) return std::nullopt;
+  const bool blocks = ops::channel_block(node.layout) > 0;
+  if (!blocks && graph.sizes(node.inputs[1]).size() != 4) return std::nullopt;
   Anchor anchor;
   anchor.kind = Anchor::Kind::Conv2d;
-  anchor.channel_axis = node.layout == ops::Layout::Nhwc ? 3 : 1;
+  anchor.channels = ops::SpatialLayout(node.layout, graph.sizes(node.outputs[0]).size()).channels();
   anchor.weights_constant = graph.value(node.inputs[1]).is_constant();
   const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kAbsent;
   if (has_bias && anchor.weights_constant && !graph.value(node.inputs[2]).is_constant()) return std::nullopt;
@@ -253,8 +256,8 @@ std::optional<Anchor> matmul_anchor(const Graph& graph, const Node& node) {
   if (a.size() < 2 || b.size() < 2) return std::nullopt;
   const bool same_batch = a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
   if (b.size() != 2 && !same_batch) return std::nullopt;
-  return Anchor{Anchor::Kind::Matmul, graph.sizes(node.outputs[0]).size() - 1,
-                graph.value(node.inputs[1]).is_constant()};
+  return Anchor{
+      Anchor::Kind::Matmul, {graph.sizes(node.outputs[0]).size() - 1}, graph.value(node.inputs[1]).is_constant()};
 }
 
 }  // namespace

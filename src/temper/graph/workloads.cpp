@@ -65,6 +65,7 @@ BoundWorkload matmul(const Graph& graph, const Group& group, const Node& node, o
 }
 
 ops::Conv2dShape conv_shape(const Graph& graph, const Node& node) {
+  if (ops::channel_block(node.layout) > 0) return ops::blocked_conv2d_shape(bind_placeholders(graph, node));
   Sizes in = graph.sizes(node.inputs[0]);
   if (node.reads_nchw) in = permuted(in, kToNhwc);
   const Sizes weights = graph.sizes(node.inputs[1]);

@@ -11,18 +11,22 @@ using ir::Expr;
 using ir::Tensor;
 
 std::vector<std::int64_t> Conv2dShape::input_shape() const {
-  if (channel_block > 0) return {n, ic / channel_block, y.input, x.input, channel_block};
-  return PixelLayout(layout).arrange(n, ic, y.input, x.input);
+  const std::int64_t block = channel_block(layout);
+  if (block == 0) return PixelLayout(layout).arrange(n, ic, y.input, x.input);
+  if (plain_input) return {n, ic, y.input, x.input};
+  return {n, ic / block, y.input, x.input, block};
 }
 
 std::vector<std::int64_t> Conv2dShape::weight_shape() const {
-  if (channel_block > 0)
-    return {oc / channel_block, ic / channel_block, y.kernel, x.kernel, channel_block, channel_block};
-  return {oc, ic / groups, y.kernel, x.kernel};
+  const std::int64_t block = channel_block(layout);
+  if (block == 0) return {oc, ic / groups, y.kernel, x.kernel};
+  if (plain_input) return {oc / block, ic, y.kernel, x.kernel, block};
+  if (is_depthwise()) return {oc / block, y.kernel, x.kernel, block};
+  return {oc / block, ic / groups / block, y.kernel, x.kernel, block, block};
 }
 
-std::string Conv2dShape::layout_text() const {
-  return channel_block > 0 ? "nchw" + std::to_string(channel_block) + "c" : std::string(to_string(layout));
+ChannelAxes Conv2dShape::channel_axes() const {
+  return SpatialLayout(layout, channel_block(layout) > 0 ? 5 : 4).channels();
 }
 
 Conv2dShape conv2d_shape(Conv2dShape shape) {
@@ -34,11 +38,16 @@ Conv2dShape conv2d_shape(Conv2dShape shape) {
           "ic=" + std::to_string(shape.ic) + " is not a multiple of groups=" + std::to_string(shape.groups));
   require(shape.oc % shape.groups == 0,
           "oc=" + std::to_string(shape.oc) + " is not a multiple of groups=" + std::to_string(shape.groups));
-  if (shape.channel_block > 0) {
-    const std::string block = "blocks of " + std::to_string(shape.channel_block) + " channels";
-    require(shape.groups == 1, block + " need groups=1");
-    require(shape.ic % shape.channel_block == 0 && shape.oc % shape.channel_block == 0,
-            "ic=" + std::to_string(shape.ic) + " and oc=" + std::to_string(shape.oc) + " are not both whole " + block);
+  if (const std::int64_t block = channel_block(shape.layout); block > 0) {
+    const std::string blocks = "blocks of " + std::to_string(block) + " channels";
+    const auto whole = [&](std::int64_t channels) { return channels % block == 0; };
+    require((shape.plain_input || whole(shape.ic)) && whole(shape.oc),
+            "ic=" + std::to_string(shape.ic) + " and oc=" + std::to_string(shape.oc) + " are not both whole " + blocks);
+    const bool channelwise = shape.is_depthwise() && shape.oc == shape.ic;
+    const bool whole_groups = whole(shape.ic / shape.groups) && whole(shape.oc / shape.groups);
+    require(shape.groups == 1 || (!shape.plain_input && (channelwise || whole_groups)),
+            blocks + " need one group, groups of whole blocks, or a group for each channel; not groups=" +
+                std::to_string(shape.groups));
   }
   for (WindowAxis* axis : {&shape.y, &shape.x}) {
     require(axis->input > 0 && axis->kernel > 0 && axis->stride > 0 && axis->dilation > 0,
@@ -71,16 +80,49 @@ Tensor conv2d(const Conv2dShape& s, const Tensor& in, const Tensor& weight, cons
 }
 
 Tensor conv2d_blocked(const Conv2dShape& s, const Tensor& in, const Tensor& weight, const std::string& name) {
-  const std::int64_t block = s.channel_block;
-  const Axis icb = ir::reduce("icb", s.ic / block), ici = ir::reduce("ici", block);
+  const std::int64_t block = channel_block(s.layout);
+  const std::int64_t group_ic = s.ic / s.groups / block, group_oc = s.oc / s.groups / block;  // blocks
   const Axis kh = ir::reduce("kh", s.y.kernel), kw = ir::reduce("kw", s.x.kernel);
   return ir::define(name, {s.n, s.oc / block, s.y.output, s.x.output, block},
                     [&](Axis n, Axis ocb, Axis y, Axis x, Axis oci) {
                       const Expr iy = s.y.position(y, kh), ix = s.x.position(x, kw);
-                      const Expr term = in(n, icb, iy, ix, ici) * weight(ocb, icb, kh, kw, ici, oci);
-                      return inside(ir::sum(term, {icb, ici, kh, kw}), {s.y, s.x}, {iy, ix});
+                      const auto sum = [&](const Expr& term, const std::vector<Axis>& axes) {
+                        return inside(ir::sum(term, axes), {s.y, s.x}, {iy, ix});
+                      };
+                      if (s.plain_input) {
+                        const Axis ic = ir::reduce("ic", s.ic);
+                        return sum(in(n, ic, iy, ix) * weight(ocb, ic, kh, kw, oci), {ic, kh, kw});
+                      }
+                      if (s.is_depthwise()) return sum(in(n, ocb, iy, ix, oci) * weight(ocb, kh, kw, oci), {kh, kw});
+                      const Axis icb = ir::reduce("icb", group_ic), ici = ir::reduce("ici", block);
+                      const Expr from = s.groups == 1 ? Expr(icb) : ir::floor_div(ocb, group_oc) * group_ic + icb;
+                      return sum(in(n, from, iy, ix, ici) * weight(ocb, icb, kh, kw, ici, oci), {icb, ici, kh, kw});
                     },
                     {"n", "ocb", "y", "x", "oci"});
+}
+
+Conv2dShape blocked_conv2d_shape(const Node& node) {
+  const std::vector<std::int64_t> shape = node.input(0).shape(), weights = node.input(1).shape();
+  Conv2dShape s;
+  s.layout = node.layout;
+  s.plain_input = shape.size() == 4;
+  s.dtype = node.input(0).dtype();
+  s.n = shape[0];
+  s.groups = node.attributes->integer("group", 1);
+  const std::int64_t block = channel_block(node.layout);
+  s.ic = s.plain_input ? shape[1] : shape[1] * block;
+  const std::size_t kernel = s.is_depthwise() ? 1 : 2;  // its first axis among those of the weights
+  if ((shape.size() != 4 && shape.size() != 5) || weights.size() < kernel + 2)
+    invalid(node,
+            "the weights " + type_of(node.input(1)).text() + " do not fit an input " + type_of(node.input(0)).text());
+  s.oc = weights[0] * block;
+  const std::vector<WindowAxis> window =
+      window_axes(node, shape, std::vector<std::int64_t>{weights[kernel], weights[kernel + 1]});
+  s.y = window[0];
+  s.x = window[1];
+  if (s.weight_shape() != weights)
+    invalid(node, "the weights " + type_of(node.input(1)).text() + " are not in " + std::string(to_string(s.layout)));
+  return s;
 }
 
 namespace {
@@ -109,9 +151,27 @@ Tensor conv_nd(const Node& node, const std::vector<WindowAxis>& window, std::int
       layout.names("oc"));
 }
 
+/// The bias in an elementwise stage behind what `convolution` gives the name of its stage.
+template <class Convolution>
+std::vector<Tensor> biased(const Node& node, const ChannelAxes& channels, const std::vector<std::int64_t>& bias_shape,
+                           Convolution&& convolution) {
+  if (!node.has(2)) return {convolution(node.name)};
+  const Tensor& bias = node.input(2);
+  if (bias.shape() != bias_shape) invalid(node, "the bias must have one value per output channel");
+  return {append_epilogue(convolution(node.name + "_conv"), {{"bias", {}}}, {bias}, channels, node.name)};
+}
+
+std::vector<Tensor> build_blocked(const Node& node) {
+  const Conv2dShape s = conv2d_shape(blocked_conv2d_shape(node));
+  const std::int64_t block = channel_block(s.layout);
+  return biased(node, s.channel_axes(), {s.oc / block, block},
+                [&](const std::string& name) { return conv2d_blocked(s, node.input(0), node.input(1), name); });
+}
+
 }  // namespace
 
 std::vector<Tensor> build_conv(const Node& node) {
+  if (channel_block(node.layout) > 0) return build_blocked(node);
   const Tensor &in = node.input(0), &weight = node.input(1);
   const std::vector<std::int64_t> shape = in.shape(), weights = weight.shape();
   if (weights.size() != shape.size() || weights.size() < 3)
@@ -136,12 +196,7 @@ std::vector<Tensor> build_conv(const Node& node) {
     s.groups = groups;
     return conv2d(s, in, weight, name);
   };
-  if (!node.has(2)) return {convolution(node.name)};
-  const Tensor& bias = node.input(2);
-  if (bias.shape() != std::vector<std::int64_t>{weights[0]})
-    invalid(node, "the bias must have one value per output channel");
-  const Tensor product = convolution(node.name + "_conv");
-  return {append_epilogue(product, {{"bias", {}}}, {bias}, layout.channel, node.name)};
+  return biased(node, layout.channels(), {weights[0]}, convolution);
 }
 
 }  // namespace temper::ops

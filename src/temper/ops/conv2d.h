@@ -13,26 +13,34 @@ struct Conv2dShape {
   std::int64_t n = 1, ic = 1, oc = 1, groups = 1;
   WindowAxis y, x;  ///< `input`, `kernel`, `stride`, `dilation`, pads; `output` is set by `conv2d_shape`
   Layout layout = Layout::Nchw;
-  std::int64_t channel_block = 0;  ///< above 0: activations [n, c/b, y, x, b], filters [oc/b, ic/b, kh, kw, b, b]
+  bool plain_input = false;  ///< in a layout of blocks: the input has none and is [n, ic, y, x]
   ir::DType dtype = ir::DType::F32;
   std::vector<std::int64_t> input_shape() const;
   std::vector<std::int64_t> weight_shape() const;
-  std::string layout_text() const;  ///< "nchw", "nhwc", or "nchw16c" for blocks of 16
+  ChannelAxes channel_axes() const;                             ///< of the output
+  bool is_depthwise() const { return groups == ic && ic > 1; }  ///< a group for each input channel
 };
-/// Checks the sizes and computes the outputs. Blocks need one group and whole blocks of channels. Throws
-/// Error{InvalidArgument} that names what does not fit.
+/// Checks the sizes and computes the outputs. Blocks need whole blocks of channels, in one group, in groups of whole
+/// blocks, or with a group for each input and output channel. Throws Error{InvalidArgument} that names what does not
+/// fit.
 Conv2dShape conv2d_shape(Conv2dShape shape);
 
 /// Stage `name` over (n,oc,y,x), or (n,y,x,oc) in NHWC; reduce axes ic, kh, kw (no ic where each group has one
 /// channel).
 ir::Tensor conv2d(const Conv2dShape& shape, const ir::Tensor& in, const ir::Tensor& weight, const std::string& name);
 
-/// Stage `name` over (n, oc/b, y, x, b) for activations and filters in blocks of channels; reduce axes icb, ici, kh,
-/// kw.
+/// Stage `name` over (n, oc/b, y, x, b) for activations in blocks of b channels. Reduce axes and weights:
+///   icb, ici, kh, kw   weight[oc/b, ic/groups/b, kh, kw, b, b], a block's input channels before its output channels
+///   ic, kh, kw         weight[oc/b, ic, kh, kw, b], where the input is [n, ic, y, x]
+///   kh, kw             weight[oc/b, kh, kw, b], with a group for each channel
 ir::Tensor conv2d_blocked(const Conv2dShape& shape, const ir::Tensor& in, const ir::Tensor& weight,
                           const std::string& name);
 
-/// ONNX Conv with one to three spatial axes, the bias in an elementwise stage behind it.
+/// The shape of a Conv in a layout of blocks, whose weights are those of `conv2d_blocked`; an input of rank 4 has no
+/// blocks. Throws what `window_axes` throws, and Error{InvalidModel} for sizes that contradict each other.
+Conv2dShape blocked_conv2d_shape(const Node& node);
+
+/// ONNX Conv with one to three spatial axes, the bias in an elementwise stage behind it; [oc/b, b] in blocks.
 std::vector<ir::Tensor> build_conv(const Node& node);
 
 }  // namespace temper::ops

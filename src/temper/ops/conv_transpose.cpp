@@ -171,7 +171,7 @@ std::vector<Tensor> build_conv_transpose(const Node& node) {
   const Tensor& bias = node.input(2);
   if (bias.shape() != std::vector<std::int64_t>{weights[1] * groups})
     invalid(node, "the bias must have one value per output channel");
-  return {append_epilogue(sum, {{"bias", {}}}, {bias}, layout.channel, node.name)};
+  return {append_epilogue(sum, {{"bias", {}}}, {bias}, {layout.channel}, node.name)};
 }
 
 }  // namespace temper::ops

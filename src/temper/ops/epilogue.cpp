@@ -1,5 +1,6 @@
 #include "temper/ops/epilogue.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -200,16 +201,17 @@ EpilogueItem parse_item(std::string_view text) {
 bool has_images(const std::vector<ir::Axis>& axes) { return axes.size() > 2; }
 
 /// How often the operand of `item` is repeated along each axis.
-std::vector<std::int64_t> repeats(const EpilogueItem& item, std::span<const ir::Axis> axes, std::size_t channel_axis) {
+std::vector<std::int64_t> repeats(const EpilogueItem& item, std::span<const ir::Axis> axes,
+                                  const ChannelAxes& channel_axes) {
   const std::string where = "epilogue item '" + item.name + "'";
-  if (axes.size() != item.arguments.size() + 2) {
+  if (axes.size() != item.arguments.size() + 1 + channel_axes.size()) {
     throw Error(ErrorCode::Unsupported, "a result of rank " + std::to_string(axes.size()) + " has no rows of pixels",
                 where, "use it behind a convolution");
   }
   std::vector<std::int64_t> result(axes.size(), 1);
   std::size_t next = 0;
   for (std::size_t i = 1; i < axes.size(); ++i) {
-    if (i == channel_axis) continue;
+    if (std::ranges::find(channel_axes, i) != channel_axes.end()) continue;
     const double given = item.arguments[next++];
     const std::int64_t extent = axes[i].extent().value();
     if (!(given >= 1 && given <= static_cast<double>(extent)) || extent % static_cast<std::int64_t>(given) != 0 ||
@@ -260,7 +262,7 @@ std::string to_string(const Epilogue& epilogue) {
   return text;
 }
 
-std::vector<Tensor> epilogue_operands(const Tensor& anchor, const Epilogue& epilogue, std::size_t channel_axis,
+std::vector<Tensor> epilogue_operands(const Tensor& anchor, const Epilogue& epilogue, const ChannelAxes& channel_axes,
                                       bool constants) {
   const auto& axes = anchor.stage()->axes;
   std::vector<Tensor> operands;
@@ -274,11 +276,11 @@ std::vector<Tensor> epilogue_operands(const Tensor& anchor, const Epilogue& epil
     if (kind.operand == EpilogueOperand::Full) {
       for (const ir::Axis& axis : axes) shape.push_back(axis.extent());
     } else if (kind.operand == EpilogueOperand::Blocks) {
-      const std::vector<std::int64_t> times = repeats(item, axes, channel_axis);
+      const std::vector<std::int64_t> times = repeats(item, axes, channel_axes);
       for (std::size_t i = 0; i < axes.size(); ++i) shape.emplace_back(axes[i].extent().value() / times[i]);
     } else {
       if (kind.operand == EpilogueOperand::Image && has_images(axes)) shape.push_back(axes[0].extent());
-      shape.push_back(axes[channel_axis].extent());
+      for (const std::size_t axis : channel_axes) shape.push_back(axes[axis].extent());
     }
     operands.push_back(kind.operand == EpilogueOperand::Channel && constants
                            ? ir::constant(name, shape, anchor.dtype())
@@ -288,7 +290,7 @@ std::vector<Tensor> epilogue_operands(const Tensor& anchor, const Epilogue& epil
 }
 
 Tensor append_epilogue(const Tensor& anchor, const Epilogue& epilogue, const std::vector<Tensor>& operands,
-                       std::size_t channel_axis, const std::string& name) {
+                       const ChannelAxes& channel_axes, const std::string& name) {
   if (epilogue.empty()) return anchor;
   std::vector<ir::Extent> shape;
   std::vector<std::string> names;
@@ -309,12 +311,16 @@ Tensor append_epilogue(const Tensor& anchor, const Epilogue& epilogue, const std
             TEMPER_CHECK(next < operands.size(), "one operand for each epilogue item that reads one");
             const Tensor& tensor = operands[next++];
             switch (kind.operand) {
-              case EpilogueOperand::Channel: operand = tensor(axes[channel_axis]); break;
-              case EpilogueOperand::Image:
-                operand = tensor.shape().size() == 1 ? tensor(axes[channel_axis]) : tensor(axes[0], axes[channel_axis]);
+              case EpilogueOperand::Channel:
+              case EpilogueOperand::Image: {
+                std::vector<Expr> place;
+                if (tensor.shape().size() > channel_axes.size()) place.push_back(index[0]);
+                for (const std::size_t axis : channel_axes) place.push_back(index[axis]);
+                operand = tensor.at(place);
                 break;
+              }
               case EpilogueOperand::Blocks: {
-                const std::vector<std::int64_t> times = repeats(item, axes, channel_axis);
+                const std::vector<std::int64_t> times = repeats(item, axes, channel_axes);
                 std::vector<Expr> block = index;
                 for (std::size_t d = 0; d < block.size(); ++d) {
                   if (times[d] > 1) block[d] = ir::floor_div(block[d], times[d]);

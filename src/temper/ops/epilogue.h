@@ -9,14 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "temper/ir/compute.h"
+#include "temper/ops/window.h"
 
 namespace temper::ops {
 
 /// Which extra input an item reads.
 enum class EpilogueOperand : std::uint8_t {
   None,
-  Channel,  ///< one value per channel, [c]: constant unless said otherwise
+  Channel,  ///< one value per channel, [c] or, in blocks, [c/b,b]: constant unless said otherwise
   Image,    ///< one value per image and channel, [n,c], and [c] behind a matrix product: squeeze-excite
   Full,     ///< the shape of the output: residual add
   Blocks,   ///< one value per channel and block of pixels; the item's arguments are the block's height and width
@@ -48,16 +48,17 @@ Epilogue parse_epilogue(std::string_view text);
 std::string to_string(const Epilogue& epilogue);
 
 /// Placeholders for the items that read one, in order: "bias", "scale", "add", ...; a second item of a name gets a
-/// number ("add1"). Channel operands are constant if `constants`. The anchor's `channel_axis` is the one that Channel
-/// operands follow; its axis 0 is the image, but a matrix is all of one image; the axes that are left are pixels.
+/// number ("add1"). Channel operands are constant if `constants`. The anchor's `channel_axes` are those that Channel
+/// operands have, [c] or [c/b,b]; its axis 0 is the image, but a matrix is all of one image; the axes that are left are
+/// pixels.
 /// Throws Error{InvalidArgument} for blocks that are not whole, Error{Unsupported} for blocks of an anchor without two
 /// axes of pixels.
-std::vector<ir::Tensor> epilogue_operands(const ir::Tensor& anchor, const Epilogue& epilogue, std::size_t channel_axis,
-                                          bool constants);
+std::vector<ir::Tensor> epilogue_operands(const ir::Tensor& anchor, const Epilogue& epilogue,
+                                          const ChannelAxes& channel_axes, bool constants);
 
 /// One elementwise stage `name` that reads `anchor` and applies the items in order; `operands` as `epilogue_operands`
 /// orders them (tensors of the same shapes). Returns `anchor` for an empty epilogue.
 ir::Tensor append_epilogue(const ir::Tensor& anchor, const Epilogue& epilogue, const std::vector<ir::Tensor>& operands,
-                           std::size_t channel_axis, const std::string& name);
+                           const ChannelAxes& channel_axes, const std::string& name);
 
 }  // namespace temper::ops

@@ -1,12 +1,20 @@
 #include "temper/ops/operator.h"
 
 #include <algorithm>
+#include <array>
 
 #include "temper/support/error.h"
 
 namespace temper::ops {
 
-std::string_view to_string(Layout layout) { return layout == Layout::Nchw ? "nchw" : "nhwc"; }
+std::string_view to_string(Layout layout) {
+  constexpr std::array<std::string_view, 4> kNames{"nchw", "nhwc", "nchw8c", "nchw16c"};
+  return kNames.at(static_cast<std::size_t>(layout));
+}
+
+std::int64_t channel_block(Layout layout) { return layout == Layout::Nchw8c ? 8 : layout == Layout::Nchw16c ? 16 : 0; }
+
+Layout blocked_layout(std::int64_t lanes) { return lanes >= 16 ? Layout::Nchw16c : Layout::Nchw8c; }
 
 const ir::Tensor& Node::input(std::size_t index) const {
   if (!has(index)) invalid(*this, "input " + std::to_string(index) + " is missing");

@@ -18,9 +18,14 @@
 
 namespace temper::ops {
 
-/// Order of the axes of 4-D activations: [n,c,h,w] or [n,h,w,c]. Weights are always [oc, ic/groups, kh, kw].
-enum class Layout : std::uint8_t { Nchw, Nhwc };
-std::string_view to_string(Layout layout);  ///< "nchw", "nhwc"
+/// How activations of two pixel axes are stored: [n,c,h,w], [n,h,w,c], or in blocks of b = 8 or 16 channels
+/// [n, ceil(c/b), h, w, b]. Weights are [oc, ic/groups, kh, kw]; `conv2d.h` has those of convolutions in blocks.
+enum class Layout : std::uint8_t { Nchw, Nhwc, Nchw8c, Nchw16c };
+std::string_view to_string(Layout layout);  ///< "nchw", "nhwc", "nchw8c", "nchw16c"
+/// Channels of a block; 0 for a layout without blocks.
+std::int64_t channel_block(Layout layout);
+/// The layout whose blocks fill a vector of so many elements, and 8 where a vector holds fewer.
+Layout blocked_layout(std::int64_t lanes);
 
 /// One input of a node.
 struct Operand {
@@ -36,7 +41,7 @@ struct Node {
   const Attributes* attributes = nullptr;  ///< not owned, never null
   std::vector<Operand> inputs;
   std::string name;              ///< name of the (first) output stage; helper stages are called `name_<role>`
-  Layout layout = Layout::Nchw;  ///< how 4-D activations among the inputs, and the output, are laid out
+  Layout layout = Layout::Nchw;  ///< how activations among the inputs, and the output, are laid out
   int outputs = 1;               ///< how many outputs are asked for
 
   bool has(std::size_t input) const { return input < inputs.size() && inputs[input].present(); }

@@ -1,6 +1,7 @@
 #include "temper/ops/pool.h"
 
 #include <functional>
+#include <numeric>
 
 #include "temper/ops/indexing.h"
 #include "temper/ops/window.h"
@@ -33,10 +34,10 @@ Tensor pool(const Node& node, const std::vector<WindowAxis>& window, const std::
   std::vector<std::int64_t> sizes;
   for (const WindowAxis& axis : window) sizes.push_back(axis.output);
   return ir::compute(
-      name, extents(layout.arrange(shape[0], shape[layout.channel], sizes)),
+      name, extents(layout.moved(shape, sizes)),
       [&](std::span<const Axis> axes) {
         const auto [taps, places] = window_taps(window, axes.subspan(layout.first, layout.spatial()));
-        const Expr element = in.at(layout.arrange<Expr>(axes[0], axes[layout.channel], places));
+        const Expr element = in.at(layout.moved(as_exprs(axes), places));
         return inside(reduce(element, taps, places), window, places);
       },
       layout.names("c"));
@@ -81,11 +82,9 @@ Tensor global_pool(const Node& node, Reduce reduce, bool rows_first,
   const Tensor& in = node.input(0);
   const std::vector<std::int64_t> shape = in.shape();
   if (shape.size() < 3) invalid(node, "the input has no pixel axes");
-  const bool last = node.layout == Layout::Nhwc && shape.size() == 4;
-  std::vector<std::int64_t> pixels;
-  for (std::size_t i = 1; i < shape.size(); ++i) {
-    if (i != (last ? 3U : 1U)) pixels.push_back(static_cast<std::int64_t>(i));
-  }
+  const SpatialLayout layout(node.layout, shape.size());
+  std::vector<std::int64_t> pixels(layout.spatial());
+  std::iota(pixels.begin(), pixels.end(), static_cast<std::int64_t>(layout.first));
   const AxisSplit split = split_axes(shape, pixels);
   Tensor rows = in;
   std::vector<std::int64_t> left = pixels;
@@ -93,7 +92,9 @@ Tensor global_pool(const Node& node, Reduce reduce, bool rows_first,
     rows = reduced(in, {pixels.back()}, reduce, node.name + "_rows", {});
     left.pop_back();
   }
-  const Tensor total = reduced(rows, left, reduce, node.name + "_total", {"n", "c"});
+  const std::vector<std::string> names =
+      layout.blocks ? std::vector<std::string>{"n", "cb", "ci"} : std::vector<std::string>{"n", "c"};
+  const Tensor total = reduced(rows, left, reduce, node.name + "_total", names);
   std::vector<std::int64_t> out = shape;
   for (std::int64_t axis : pixels) out[static_cast<std::size_t>(axis)] = 1;
   return ir::compute(node.name, extents(out), [&](std::span<const Axis> axes) {

@@ -196,7 +196,7 @@ class Words {
     if (value == "nhwc") {
       shape.layout = Layout::Nhwc;
     } else if (value == "nchw8c" || value == "nchw16c") {
-      shape.channel_block = value == "nchw8c" ? 8 : 16;
+      shape.layout = value == "nchw8c" ? Layout::Nchw8c : Layout::Nchw16c;
     } else if (value != "nchw") {
       bad("layout", "nchw, nhwc, nchw8c or nchw16c");
     }

@@ -57,7 +57,10 @@ std::vector<std::int64_t> integers_per_axis(const Node& node, std::string_view n
 std::vector<std::string> SpatialLayout::names(const std::string& channel_name) const {
   std::vector<std::string> places{"z", "y", "x"};
   places.erase(places.begin(), places.end() - static_cast<std::ptrdiff_t>(spatial()));
-  return arrange<std::string>("n", channel_name, std::move(places));
+  if (!blocks) return arrange<std::string>("n", channel_name, std::move(places));
+  std::vector<std::string> all = arrange<std::string>("n", channel_name + "b", std::move(places));
+  all.push_back(channel_name + "i");
+  return all;
 }
 
 std::vector<WindowAxis> window_axes(const Node& node, const std::vector<std::int64_t>& input_shape,

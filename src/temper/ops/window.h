@@ -1,6 +1,7 @@
 // Sliding windows over the spatial axes: what convolution and pooling share.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,24 +55,39 @@ ir::Definition inside(ir::Definition definition, const std::vector<WindowAxis>& 
 std::vector<std::int64_t> integers_per_axis(const Node& node, std::string_view name, std::size_t count,
                                             std::int64_t if_absent);
 
-/// Places n, channel and the spatial axes of activations of any rank. NHWC is known for rank 4 alone; other ranks are
-/// channels first.
+/// Axes that tell the channels of a tensor apart: one, or two where they are stored in blocks.
+using ChannelAxes = std::vector<std::size_t>;
+
+/// Places n, channel and the spatial axes of activations of any rank. NHWC is known for rank 4 alone, blocks of
+/// channels for rank 5; other ranks are channels first.
 struct SpatialLayout {
   std::size_t rank, channel, first;  ///< `first`: the first spatial axis; the others follow it
+  bool blocks;                       ///< `channel` counts blocks, and the last axis the channels of one
   SpatialLayout(Layout layout, std::size_t tensor_rank)
-      : rank(tensor_rank), channel(layout == Layout::Nhwc && tensor_rank == 4 ? 3 : 1), first(channel == 1 ? 2 : 1) {}
-  std::size_t spatial() const { return rank - 2; }
+      : rank(tensor_rank),
+        channel(layout == Layout::Nhwc && tensor_rank == 4 ? 3 : 1),
+        first(channel == 1 ? 2 : 1),
+        blocks(channel_block(layout) > 0 && tensor_rank == 5) {}
+  std::size_t spatial() const { return rank - (blocks ? 3 : 2); }
+  ChannelAxes channels() const { return blocks ? ChannelAxes{channel, rank - 1} : ChannelAxes{channel}; }
+  /// An index of the same image and channel at other places.
+  template <class T>
+  std::vector<T> moved(std::vector<T> index, const std::vector<T>& places) const {
+    std::copy(places.begin(), places.end(), index.begin() + static_cast<std::ptrdiff_t>(first));
+    return index;
+  }
+  /// Without blocks.
   template <class T>
   std::vector<T> arrange(T n, T c, std::vector<T> places) const {
     places.insert(places.begin(), std::move(n));
     places.insert(places.begin() + static_cast<std::ptrdiff_t>(channel), std::move(c));
     return places;
   }
-  /// "n", "c", and x, y x, or z y x.
+  /// "n", "c", and x, y x, or z y x; with blocks "n", "cb", y x, "ci".
   std::vector<std::string> names(const std::string& channel_name) const;
 };
 
-/// Places n, channel and the two pixel axes of 4-D activations.
+/// Places n, channel and the two pixel axes of 4-D activations, which have no blocks.
 struct PixelLayout {
   std::size_t channel, y, x;
   explicit PixelLayout(Layout layout)

@@ -71,7 +71,7 @@ Values each(int count, const std::function<Expr(Expr)>& at) {
 
 bool is_minimal_filtering_shape(const Conv2dShape& s) {
   const auto plain = [](const WindowAxis& axis) { return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1; };
-  return plain(s.y) && plain(s.x) && s.groups == 1 && s.channel_block == 0 && s.dtype == ir::DType::F32;
+  return plain(s.y) && plain(s.x) && s.groups == 1 && channel_block(s.layout) == 0 && s.dtype == ir::DType::F32;
 }
 
 bool minimal_filtering_may_pay(const Conv2dShape& s, int m) {

@@ -76,10 +76,10 @@ Workload finish(std::string op, Fields fields, const Tensor& out) {
   return workload;
 }
 
-Tensor with_epilogue(const Tensor& anchor, const Epilogue& epilogue, std::size_t channel_axis, Constness constness) {
+Tensor with_epilogue(const Tensor& anchor, const Epilogue& epilogue, const ChannelAxes& channels, Constness constness) {
   return append_epilogue(anchor, epilogue,
-                         epilogue_operands(anchor, epilogue, channel_axis, constness == Constness::Weights),
-                         channel_axis, "out");
+                         epilogue_operands(anchor, epilogue, channels, constness == Constness::Weights), channels,
+                         "out");
 }
 
 }  // namespace
@@ -105,33 +105,29 @@ Workload matmul_workload(const MatmulShape& s, const Epilogue& epilogue, Constne
                       {"n", std::to_string(s.n)},         {"k", std::to_string(s.k)},
                       {"trans_a", s.trans_a ? "1" : "0"}, {"trans_b", s.trans_b ? "1" : "0"}};
   return finish("matmul", common_fields(fields, s.dtype, &epilogue, constness),
-                with_epilogue(product, epilogue, product.shape().size() - 1, constness));
+                with_epilogue(product, epilogue, {product.shape().size() - 1}, constness));
 }
 
 Workload conv2d_workload(const Conv2dShape& given, const Epilogue& epilogue, Constness constness) {
   const Conv2dShape s = conv2d_shape(given);
-  const std::size_t channel = PixelLayout(s.layout).channel;
+  const ChannelAxes channels = s.channel_axes();
   const Tensor in = ir::placeholder("in", extents(s.input_shape()), s.dtype);
   const Tensor filter = weight("weight", s.weight_shape(), s.dtype, constness);
-  for (const EpilogueItem& item : epilogue) {
-    if (s.channel_block > 0 && epilogue_kind(item.name).operand != EpilogueOperand::None) {
-      throw Error(ErrorCode::Unsupported, "the epilogue item '" + item.name + "' reads a tensor, which has no blocks",
-                  "conv2d", "use layout nchw or nhwc, or items without operands, such as relu");
-    }
-  }
-  const Tensor product = s.channel_block > 0 ? conv2d_blocked(s, in, filter, "conv") : conv2d(s, in, filter, "conv");
-  const Fields fields{{"n", std::to_string(s.n)},           {"ic", std::to_string(s.ic)},
-                      {"h", std::to_string(s.y.input)},     {"w", std::to_string(s.x.input)},
-                      {"oc", std::to_string(s.oc)},         {"kh", std::to_string(s.y.kernel)},
-                      {"kw", std::to_string(s.x.kernel)},   {"stride", pair_text(s.y.stride, s.x.stride)},
-                      {"pad", pad_text(s.y, s.x)},          {"dilation", pair_text(s.y.dilation, s.x.dilation)},
-                      {"groups", std::to_string(s.groups)}, {"layout", s.layout_text()}};
+  const bool blocks = channel_block(s.layout) > 0;
+  const Tensor product = blocks ? conv2d_blocked(s, in, filter, "conv") : conv2d(s, in, filter, "conv");
+  Fields fields{{"n", std::to_string(s.n)},           {"ic", std::to_string(s.ic)},
+                {"h", std::to_string(s.y.input)},     {"w", std::to_string(s.x.input)},
+                {"oc", std::to_string(s.oc)},         {"kh", std::to_string(s.y.kernel)},
+                {"kw", std::to_string(s.x.kernel)},   {"stride", pair_text(s.y.stride, s.x.stride)},
+                {"pad", pad_text(s.y, s.x)},          {"dilation", pair_text(s.y.dilation, s.x.dilation)},
+                {"groups", std::to_string(s.groups)}, {"layout", std::string(to_string(s.layout))}};
+  if (s.plain_input) fields.emplace_back("in", "nchw");
   Workload workload = finish("conv2d", common_fields(fields, s.dtype, &epilogue, constness),
-                             with_epilogue(product, epilogue, channel, constness));
+                             with_epilogue(product, epilogue, channels, constness));
   for (const int m : {2, 4}) {
     if (constness != Constness::Weights || !minimal_filtering_may_pay(s, m)) continue;
     const Tensor filtered = minimal_filtering_conv2d(s, in, filter, m, "conv");
-    ir::Compute compute = ir::make_compute({with_epilogue(filtered, epilogue, channel, constness)});
+    ir::Compute compute = ir::make_compute({with_epilogue(filtered, epilogue, channels, constness)});
     ir::verify(compute);
     workload.alternatives.push_back({"winograd" + std::to_string(m), std::move(compute)});
   }
@@ -150,7 +146,7 @@ Workload conv_transpose2d_workload(const ConvTranspose2dShape& given, const Epil
                       {"groups", std::to_string(s.groups)}, {"layout", std::string(to_string(s.layout))}};
   return finish(
       "conv_transpose2d", common_fields(fields, s.dtype, &epilogue, constness),
-      with_epilogue(conv_transpose2d(s, in, filter, "conv"), epilogue, PixelLayout(s.layout).channel, constness));
+      with_epilogue(conv_transpose2d(s, in, filter, "conv"), epilogue, {PixelLayout(s.layout).channel}, constness));
 }
 
 Workload softmax_workload(std::int64_t rows, std::int64_t cols, ir::DType dtype) {

@@ -1,8 +1,11 @@
 #include "temper/tune/model_layouts.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "temper/graph/structural_hash.h"
+#include "temper/support/error.h"
 #include "temper/support/hash.h"
 #include "temper/tune/lookup.h"
 #include "temper/tune/verdict.h"
@@ -16,13 +19,49 @@ constexpr const char* kRaced = "race";  ///< what `Record::strategy` says for as
 
 std::string knob_of(std::size_t chain) { return "c" + std::to_string(chain) + ".nchw"; }
 
-ops::Layout other(ops::Layout layout) { return layout == ops::Layout::Nhwc ? ops::Layout::Nchw : ops::Layout::Nhwc; }
+int knob_value(ops::Layout layout) { return layout == ops::Layout::Nhwc ? 0 : layout == ops::Layout::Nchw ? 1 : 2; }
+
+constexpr std::array<std::pair<std::string_view, LayoutRule>, 5> kRules{{{"measured", LayoutRule::Measured},
+                                                                         {"estimated", LayoutRule::Estimated},
+                                                                         {"nhwc", LayoutRule::Nhwc},
+                                                                         {"nchw", LayoutRule::Nchw},
+                                                                         {"blocked", LayoutRule::Blocks}}};
+
+/// What a rule leaves of a choice.
+void apply(graph::LayoutChoice& choice, std::size_t number, ops::Layout blocks, LayoutRule rule) {
+  if (rule == LayoutRule::Measured) return;
+  choice.rivals.clear();
+  if (rule == LayoutRule::Estimated) return;
+  choice.layout = rule == LayoutRule::Nhwc ? ops::Layout::Nhwc : rule == LayoutRule::Nchw ? ops::Layout::Nchw : blocks;
+  if (rule == LayoutRule::Blocks && !choice.chain.no_blocks.empty()) {
+    throw Error(ErrorCode::Unsupported,
+                "chain c" + std::to_string(number) + " cannot be in blocks of channels: " + choice.chain.no_blocks,
+                "--layouts blocked", "choose another layout, or let them be estimated");
+  }
+}
 
 }  // namespace
 
-ModelLayouts::ModelLayouts(const graph::Graph& graph, const std::set<std::string>& disabled_passes, int threads) {
+std::optional<LayoutRule> parse_layout_rule(std::string_view text) {
+  for (const auto& [name, rule] : kRules) {
+    if (name == text) return rule;
+  }
+  return std::nullopt;
+}
+
+std::string layout_rule_names() {
+  std::string names;
+  for (const auto& [name, rule] : kRules) names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
+}
+
+ops::Layout blocks_of(const target::Target& target) { return ops::blocked_layout(target.vector_bytes / 4); }
+
+ModelLayouts::ModelLayouts(const graph::Graph& graph, const std::set<std::string>& disabled_passes, int threads,
+                           ops::Layout blocks, LayoutRule rule) {
   if (disabled_passes.contains("layout")) return;
-  choices_ = graph::choose_layouts(graph);
+  choices_ = graph::choose_layouts(graph, blocks);
+  for (std::size_t i = 0; i < choices_.size(); ++i) apply(choices_[i], i, blocks, rule);
   std::uint64_t model = graph::structural_hash(graph);
   for (const std::string& pass : disabled_passes) model = hash_combine(model, hash_text(pass));
   key_ = {kDesign, {{"model", to_hex(model)}, {"threads", std::to_string(threads)}}};
@@ -34,27 +73,30 @@ ModelLayouts::ModelLayouts(const graph::Graph& graph, const std::set<std::string
   }
 }
 
-bool ModelLayouts::has_rivals() const { return std::ranges::any_of(choices_, &graph::LayoutChoice::rival); }
+bool ModelLayouts::has_rivals() const {
+  return std::ranges::any_of(choices_, [](const graph::LayoutChoice& choice) { return !choice.rivals.empty(); });
+}
 
-LayoutAssignment ModelLayouts::with_others(const std::set<std::size_t>& chains) const {
+LayoutAssignment ModelLayouts::with(const std::map<std::size_t, ops::Layout>& chains) const {
   LayoutAssignment assignment{{kDesign, {}}, graph::chosen_layouts(choices_)};
+  for (const auto& [chain, layout] : chains) assignment.layouts[chain] = layout;
   for (std::size_t i = 0; i < choices_.size(); ++i) {
-    if (chains.contains(i)) assignment.layouts[i] = other(assignment.layouts[i]);
-    if (choices_[i].rival)
-      assignment.candidate.knobs.emplace_back(knob_of(i), assignment.layouts[i] == ops::Layout::Nchw ? 1 : 0);
+    if (!choices_[i].rivals.empty())
+      assignment.candidate.knobs.emplace_back(knob_of(i), knob_value(assignment.layouts[i]));
   }
   return assignment;
 }
 
 std::vector<LayoutAssignment> ModelLayouts::candidates() const {
-  std::vector<LayoutAssignment> candidates{with_others({})};
-  std::set<std::size_t> rivals;
+  std::vector<LayoutAssignment> candidates{with({})};
+  std::map<std::size_t, ops::Layout> first;
   for (std::size_t i = 0; i < choices_.size(); ++i) {
-    if (!choices_[i].rival) continue;
-    candidates.push_back(with_others({i}));
-    rivals.insert(i);
+    for (const ops::Layout rival : choices_[i].rivals) {
+      candidates.push_back(with({{i, rival}}));
+      first.emplace(i, rival);
+    }
   }
-  if (rivals.size() > 1) candidates.push_back(with_others(rivals));
+  if (first.size() > 1) candidates.push_back(with(first));
   return candidates;
 }
 
@@ -67,7 +109,7 @@ record::Record ModelLayouts::record_of(const LayoutAssignment& assignment, const
   record.temper_version = version();
   record.candidate = assignment.candidate;
   record.measurement = measurement;
-  record.strategy = assignment.candidate == with_others({}).candidate ? kDefaultOrigin : kRaced;
+  record.strategy = assignment.candidate == with({}).candidate ? kDefaultOrigin : kRaced;
   return record;
 }
 

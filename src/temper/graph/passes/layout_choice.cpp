@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "temper/graph/definition.h"
+#include "temper/graph/passes/followers.h"
 #include "temper/ops/window.h"
 
 namespace temper::graph {
@@ -16,6 +18,8 @@ constexpr double kTransposedByte = 0.8;
 
 /// What a vector operation of each kind costs in NCHW, over one in NHWC.
 constexpr double kDense = 1.1, kDenseStrided = 1.2, kPointwise = 1.5, kChannelwise = 1.3, kChannelwiseStrided = 1.8;
+/// What one costs in blocks of channels, over one in NHWC.
+constexpr double kBlocks = 1.15, kChannelwiseBlocks = 0.85;
 
 std::int64_t vectors(std::int64_t elements) { return (elements + kLanes - 1) / kLanes; }
 
@@ -23,6 +27,7 @@ std::int64_t vectors(std::int64_t elements) { return (elements + kLanes - 1) / k
 struct Windows {
   std::int64_t images = 1, channels = 1, rows = 1, width = 1;
   double terms = 1;
+  std::int64_t summed = 0;  ///< channels that an output sums over, where blocks of them are read
   std::int64_t groups = 1;  ///< each has channels / groups of its own; 0: each channel is one
   bool strided = false;     ///< neighbouring outputs of a row read elements that are no neighbours
   bool pointwise = false;   ///< a kernel of one pixel
@@ -43,6 +48,15 @@ double estimate_nchw(const Windows& w) {
   return std::min(over_pixels, estimate_nhwc(w)) * factor;
 }
 
+/// Whole blocks of channels out, of which NHWC wastes as many lanes, and of channels that are summed.
+double estimate_blocks(const Windows& w, std::int64_t block) {
+  const auto whole = [&](std::int64_t channels) { return (channels + block - 1) / block * block; };
+  Windows filled = w;
+  filled.channels = whole(w.channels);
+  if (w.summed > 0) filled.terms *= static_cast<double>(whole(w.summed)) / static_cast<double>(w.summed);
+  return estimate_nhwc(filled) * (w.groups == 0 ? kChannelwiseBlocks : kBlocks);
+}
+
 Windows convolution(const Graph& graph, const Node& node) {
   const bool transposed = node.op == "ConvTranspose";
   const Sizes in = graph.sizes(node.inputs[0]), weights = graph.sizes(node.inputs[1]),
@@ -58,6 +72,7 @@ Windows convolution(const Graph& graph, const Node& node) {
   w.terms = static_cast<double>(terms);
   if (transposed) w.terms /= static_cast<double>(strides[0] * strides[1]);  // a tap in so many meets an input
   const bool channelwise = groups == in[1] && groups > 1;
+  if (!channelwise && in[1] > kFewChannels) w.summed = in[1] / groups;
   w.groups = channelwise ? 0 : groups;
   w.strided = strides[1] > 1;
   w.pointwise = taps == 1;
@@ -91,36 +106,53 @@ std::optional<Windows> windows_of(const Graph& graph, const Node& node) {
   return std::nullopt;
 }
 
-LayoutEstimate estimate(const Graph& graph, const Chain& chain) {
+LayoutEstimate estimate(const Graph& graph, const Chain& chain, std::int64_t block) {
   LayoutEstimate sum{static_cast<double>(chain.transposed_nhwc) * kTransposedByte,
-                     static_cast<double>(chain.transposed_nchw) * kTransposedByte};
+                     static_cast<double>(chain.transposed_nchw) * kTransposedByte,
+                     static_cast<double>(chain.transposed_blocks) * kTransposedByte};
+  if (!chain.no_blocks.empty()) sum.blocks = std::numeric_limits<double>::infinity();
   for (const int n : chain.nodes) {
     const auto windows = windows_of(graph, graph.nodes[static_cast<std::size_t>(n)]);
     if (!windows) continue;
     sum.nhwc += estimate_nhwc(*windows);
     sum.nchw += estimate_nchw(*windows);
+    sum.blocks += estimate_blocks(*windows, block);
   }
   return sum;
 }
 
 }  // namespace
 
-std::vector<LayoutChoice> choose_layouts(const Graph& graph) {
+double LayoutEstimate::of(ops::Layout layout) const {
+  return layout == ops::Layout::Nchw ? nchw : layout == ops::Layout::Nhwc ? nhwc : blocks;
+}
+
+std::vector<LayoutChoice> choose_layouts(const Graph& graph, ops::Layout blocks) {
   std::vector<LayoutChoice> choices;
   double all = 0;
-  std::vector<std::pair<double, std::size_t>> doubtful;  // estimates and places of possible rivals
-  for (Chain& chain : find_chains(graph)) {
-    const LayoutEstimate sum = estimate(graph, chain);
+  std::vector<std::pair<double, std::size_t>> doubtful;  // estimates and places of chains that may have rivals
+  for (Chain& chain : find_chains(graph, blocks)) {
+    LayoutChoice choice{std::move(chain), {}, ops::Layout::Nhwc, {}};
+    const LayoutEstimate& sum = choice.estimate = estimate(graph, choice.chain, ops::channel_block(blocks));
     const bool nchw_is_clear = sum.nchw * kNchwIsClear < sum.nhwc;
-    const bool nhwc_is_clear = sum.nhwc * kNhwcIsClear < sum.nchw;
-    const double own = nchw_is_clear ? sum.nchw : sum.nhwc;
+    if (nchw_is_clear) choice.layout = ops::Layout::Nchw;
+    if (!nchw_is_clear && sum.nhwc * kNhwcIsClear >= sum.nchw) choice.rivals.push_back(ops::Layout::Nchw);
+    const double best = std::min(sum.nhwc, nchw_is_clear ? sum.nchw : sum.nhwc);
+    if (sum.blocks * kBlocksAreClear < best) {
+      choice.layout = blocks;
+    } else if (sum.blocks <= best) {
+      choice.rivals.push_back(blocks);
+    }
+    const double own = sum.of(choice.layout);
     all += own;
-    if (!nchw_is_clear && !nhwc_is_clear) doubtful.emplace_back(own, choices.size());
-    choices.push_back({std::move(chain), sum, nchw_is_clear ? ops::Layout::Nchw : ops::Layout::Nhwc, false});
+    if (!choice.rivals.empty()) doubtful.emplace_back(own, choices.size());
+    choices.push_back(std::move(choice));
   }
   std::ranges::stable_sort(doubtful, std::greater(), &std::pair<double, std::size_t>::first);
-  if (doubtful.size() > kMostRivals) doubtful.resize(kMostRivals);
-  for (const auto& [own, place] : doubtful) choices[place].rival = own >= kTrifle * all;
+  for (std::size_t i = 0; i < doubtful.size(); ++i) {
+    const auto& [own, place] = doubtful[i];
+    if (i >= kMostRivals || own < kTrifle * all) choices[place].rivals.clear();
+  }
   return choices;
 }
 
