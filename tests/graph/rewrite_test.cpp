@@ -89,6 +89,22 @@ double cubic(double x) {
   return x < 2 ? a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a : 0;
 }
 
+TEST(RewriteSum, OfTwoIsAnAdditionThatFusionKnows) {
+  const auto residual = [](const std::vector<std::string>& operands) {
+    ModelBuilder b(13);
+    b.input("x", {1, 4, 3, 3}).floats("w", {4, 4, 1, 1}, std::vector<float>(16, 0.5F));
+    b.node("Conv", {"x", "w"}, {"c"}).node("Sum", operands, {"s"}).node("Relu", {"s"}, {"y"}).output("y");
+    return b;
+  };
+  const Program two = make_program(residual({"c", "x"}).import(), {}, {"layout"});
+  ASSERT_EQ(two.tasks.size(), 1U) << two.tasks.back().key.text();
+  EXPECT_NE(two.tasks[0].key.text().find("epilogue=add+relu"), std::string::npos) << two.tasks[0].key.text();
+  EXPECT_EQ(result(residual({"c", "x"}), {{"x", counted({1, 4, 3, 3})}}).size(), 36U);
+  EXPECT_EQ(result(residual({"c", "x", "x"}), {{"x", numbers({1, 4, 3, 3}, std::vector<double>(36, 2))}}),
+            std::vector<double>(36, 8))
+      << "four halves of 2, and twice 2";
+}
+
 TEST(RewriteResize, CubicEqualsLoops) {
   ModelBuilder b(19);
   b.input("x", {1, 1, 4, 5}).floats("none", {0}, {}).integers("sizes", {1, 1, 7, 8});

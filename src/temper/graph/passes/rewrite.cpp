@@ -52,6 +52,13 @@ void choose(Graph& graph, Node& node, std::vector<Node>&) {
   node.op = "Identity";
 }
 
+/// Of two operands it is what fusion knows.
+void sum(Graph&, Node& node, std::vector<Node>&) {
+  if (node.inputs.size() != 2) return;
+  node.op = "Add";
+  node.opset = std::max(node.opset, 7);  // without attributes for broadcasting
+}
+
 constexpr std::array kRewrites{
     Rewrite{"AffineGrid", "a product with the places of all pixels", rewrite_affine_grid},
     Rewrite{"CastLike", "Cast to the type of the second input", cast_like},
@@ -60,6 +67,7 @@ constexpr std::array kRewrites{
     Rewrite{"Dropout", "the input, and a mask of ones", rewrite_dropout},
     Rewrite{"If", "the branch that is taken, where the condition is known", choose},
     Rewrite{"Resize", "products with matrices of weights, in modes that no definition covers", rewrite_resize},
+    Rewrite{"Sum", "Add, of two operands", sum},
 };
 
 const Rewrite* find(std::string_view op) {
