@@ -10,8 +10,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "temper/target/cpu.h"
@@ -95,31 +93,6 @@ Outcome Running::wait(double seconds) {
   outcome.out = store::testing::read_file(out_);
   outcome.err = store::testing::read_file(err_);
   return outcome;
-}
-
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> result;
-  std::error_code failed;
-  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", failed)) {
-    const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream status(entry.path() / "stat");
-    const std::string text{std::istreambuf_iterator<char>(status), {}};
-    const std::size_t after_name = text.rfind(')');
-    if (after_name == std::string::npos) continue;
-    std::istringstream fields(text.substr(after_name + 1));
-    char state = 0;
-    pid_t of = 0;
-    if (fields >> state >> of && of == parent) result.push_back(std::stoi(name));
-  }
-  return result;
-}
-
-bool is_alive(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(status), {}};
-  const std::size_t after_name = text.rfind(')');
-  return after_name != std::string::npos && text.substr(after_name + 2, 1) != "Z";
 }
 
 Programs::Programs() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "store/fixtures.h"
+#include "support/process_list.h"
 
 namespace temper::e2e {
 
@@ -45,10 +46,8 @@ class Running {
   fs::path out_, err_;
 };
 
-/// Process numbers of the children of `parent`.
-std::vector<pid_t> children_of(pid_t parent);
-/// Whether the process is there and no zombie.
-bool is_alive(pid_t pid);
+using temper::testing::children_of;
+using temper::testing::is_alive;
 
 /// A folder of its own for each test, and the programs of the build tree in it. Temporary files, the lock for timing
 /// among them, lie in another one: no test waits for what else times on this machine.

@@ -193,9 +193,9 @@ TEST_F(Tuning, TheEnvironmentDecidesWhetherRecordsAndSearchAreUsed) {
   const auto bench = [&](const std::string& mode) {
     return temper({"bench", "--op", kSpec, "--rounds", "5"}, {"TEMPER_TUNE=" + mode});
   };
-  EXPECT_THAT(bench("cached").out, HasSubstr("(tuned)"));
+  EXPECT_THAT(bench("cached").out, HasSubstr(", tuned)"));
   const Outcome off = bench("off");
-  EXPECT_THAT(off.out, HasSubstr("(default)"));
+  EXPECT_THAT(off.out, HasSubstr(", default)"));
   EXPECT_THAT(off.err, HasSubstr("TEMPER_TUNE is off"));
   const Outcome wrong = bench("sometimes");
   EXPECT_EQ(wrong.code, 2) << wrong;

@@ -37,6 +37,10 @@ TEST_F(Usage, HelpListsEveryCommand) {
 
 TEST_F(Usage, TheSelfTestRacesRealKernels) {
   const Outcome outcome = temper({"measure", "--self-test", "--races", "1", "--unequal-races", "0", "--json"});
+  if (outcome.err.find("never let") != std::string::npos) {
+    EXPECT_EQ(outcome.code, 1) << outcome;
+    GTEST_SKIP() << "the machine is too busy for samples of milliseconds";
+  }
   EXPECT_EQ(outcome.code, 0) << outcome;
   const nlohmann::json series = nlohmann::json::parse(outcome.out).at("series");
   ASSERT_EQ(series.size(), 3U) << "of 20 us, 200 us and 5 ms";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <thread>
 
 #include "measure/fixtures.h"
 #include "temper/support/error.h"
@@ -149,6 +150,29 @@ TEST_F(MeasurerTest, ReturnsOutputsAndRaces) {
   EXPECT_EQ(race.seconds[1].size(), 5u);
   const std::vector<std::int64_t> numbers{3, 7};
   EXPECT_EQ(measurer.race(racers, numbers, 2, 1, cancelled).numbers, numbers);
+}
+
+TEST_F(MeasurerTest, NothingIsBuiltWhileAnotherTunerTimes) {
+  const MeasureOptions options = test_options(folder);
+  const std::vector<MeasureInput> batch(3, {"c", "watch " + options.lock_file.string()});
+  const auto tune = [&](std::vector<Measured>& results) {
+    Measurer measurer("target", options, clock);
+    measurer.set_task(affine_task());
+    for (int round = 0; round < 6; ++round) {
+      for (Measured& measured : measurer.measure(batch, cancelled)) results.push_back(std::move(measured));
+    }
+  };
+  std::vector<Measured> mine, theirs;
+  std::thread other([&] { tune(theirs); });
+  tune(mine);
+  other.join();
+  for (const std::vector<Measured>* results : {&mine, &theirs}) {
+    ASSERT_EQ(results->size(), 18U);
+    for (const Measured& measured : *results) {
+      EXPECT_NE(measured.measurement.failure, FailureKind::CompileError) << measured.measurement.reason;
+      EXPECT_FALSE(measured.artifact.empty());
+    }
+  }
 }
 
 TEST_F(MeasurerTest, RefusesImpossibleOptions) {

@@ -6,10 +6,10 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <thread>
 
 #include "measure/fixtures.h"
+#include "support/process_list.h"
 #include "temper/protocol/failure.h"
 #include "temper/support/error.h"
 
@@ -97,6 +97,22 @@ TEST_F(RunnerClientTest, SurvivesARunnerThatIsKilledFromOutside) {
   EXPECT_EQ(measure("right").failure(), protocol::FAILURE_NONE);
 }
 
+TEST_F(RunnerClientTest, ASpareThatIsKilledIsReplacedToo) {
+  ASSERT_EQ(measure("right").failure(), protocol::FAILURE_NONE);
+  for (const pid_t pid : children_of(getpid())) ASSERT_EQ(kill(pid, SIGKILL), 0);
+  expect("right", FailureKind::ResourceLimit, "killed by the system");
+  EXPECT_EQ(measure("right").failure(), protocol::FAILURE_NONE);
+}
+
+TEST_F(RunnerClientTest, TimesThatOthersDisturbCostNoRunner) {
+  protocol::MeasureRequest request = request_for("right");
+  request.mutable_timing()->set_best_probe_seconds(1e-12);  // no clock is as fast
+  const protocol::MeasureReply reply = client.measure(request, cancelled);
+  EXPECT_EQ(protocol::from_message(reply.failure()), FailureKind::Unstable) << reply.reason();
+  EXPECT_NE(reply.reason().find("the processor's clock was slower"), std::string::npos) << reply.reason();
+  EXPECT_EQ(client.replacements(), 0);
+}
+
 TEST_F(RunnerClientTest, SendsANewTaskBeforeTheNextRequest) {
   protocol::SetTask task = affine_task();
   task.mutable_outputs(0)->set_absolute_tolerance(10);
@@ -158,13 +174,6 @@ TEST(RunnerClient, SaysWhyNoRunnerStarts) {
     EXPECT_NE(error.message().find("exit code 1"), std::string::npos) << error.what();
   }
   EXPECT_THROW(find_program("temper-nothing"), Error);
-}
-
-/// Whether the process is there and not merely waiting to be reaped.
-bool is_alive(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string number, name, state;
-  return static_cast<bool>(file >> number >> name >> state) && state != "Z" && state != "X";
 }
 
 TEST(Workers, DieWithTheTuner) {

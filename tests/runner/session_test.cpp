@@ -11,6 +11,7 @@
 #include <span>
 #include <thread>
 
+#include "runner/fake_surroundings.h"
 #include "runner/sample_task.h"
 #include "temper/protocol/failure.h"
 #include "temper/runner/timing.h"
@@ -30,7 +31,8 @@ class SessionTest : public ::testing::Test {
   SessionTest() : pair(protocol::make_socket_pair()), ours(std::move(pair.first)), theirs(std::move(pair.second)) {}
 
   Session& session() {
-    if (!session_) session_ = std::make_unique<Session>(theirs, faults, clock, SessionOptions{memory_limit, {}});
+    if (!session_)
+      session_ = std::make_unique<Session>(theirs, faults, clock, surroundings, SessionOptions{memory_limit, {}});
     return *session_;
   }
   FailureKind outcome(const std::string& kernel, std::string* reason = nullptr) {
@@ -46,6 +48,7 @@ class SessionTest : public ::testing::Test {
   protocol::FaultPage page;
   FaultHandler faults{page, 0};
   SystemClock clock;
+  testing::FakeSurroundings surroundings;
   std::unique_ptr<Session> session_;
 };
 
@@ -267,7 +270,7 @@ TEST_F(SessionTest, RacesInTurn) {
 
 TEST_F(SessionTest, AnswersUntilTheChannelEnds) {
   std::thread server([&] {
-    Session served(theirs, faults, clock, {});
+    Session served(theirs, faults, clock, surroundings, {});
     served.serve();
   });
   protocol::Envelope envelope;

@@ -5,15 +5,19 @@
 #include <cmath>
 #include <deque>
 
+#include "temper/app/bench_kernels.h"
 #include "temper/app/bench_op.h"
 #include "temper/app/difference.h"
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
+#include "temper/app/remote.h"
 #include "temper/app/session.h"
 #include "temper/app/step_times.h"
 #include "temper/app/suites.h"
 #include "temper/runtime/thread_pool.h"
+#include "temper/support/clock.h"
 #include "temper/support/error.h"
+#include "temper/tune/processes.h"
 
 namespace temper::app {
 
@@ -21,6 +25,7 @@ namespace {
 
 struct BenchCommand {
   ModelOptions work;
+  RunnerChoice runner;
   std::string suite;
   std::vector<std::string> peers;
   std::vector<std::string> only;
@@ -135,8 +140,8 @@ nlohmann::json against_json(const std::vector<std::string>& paths, const OpTimes
 
 void print_workload(Session& s, const std::string& name, const tune::Task& task, const OpTimes& times,
                     const nlohmann::json& workload) {
-  std::string line = fmt::format("{:<20} temper {:>10} ({})", name, seconds_text(times.temper.median_seconds),
-                                 times.record ? "tuned" : "default");
+  std::string line = fmt::format("{:<20} temper {:>10} (min {}, {})", name, seconds_text(times.temper.median_seconds),
+                                 seconds_text(times.temper.min_seconds), times.record ? "tuned" : "default");
   for (const PeerTime& p : times.peers)
     line += fmt::format("  {} {:>10} {:.2f}x", p.name, seconds_text(p.times.median_seconds), p.ratio);
   s.print(line + fmt::format("  error {:.1e}\n", times.max_error));
@@ -159,8 +164,9 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
   if (given != 1)
     throw Error(ErrorCode::InvalidArgument, "bench needs one of a model, --op and --suite", "command line",
                 "temper bench --suite native");
-  check_timed_threads(o.work.threads);
-  const target::Target target = target::detect();
+  const SystemClock clock;
+  Hardware hardware = choose_hardware(s, o.runner, o.work.threads, clock);
+  const target::Target& target = hardware.target;
   nlohmann::json out{{"workloads", nlohmann::json::array()},
                      {"cpu", target.model_name},
                      {"isa", target.vector_bytes == 64 ? "avx512" : "avx2"},
@@ -169,6 +175,9 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
     out["workloads"].push_back(bench_model(s, o));
     return out;
   }
+  // Without other sides, kernels are timed exactly as tuning times them.
+  if (!hardware.test && o.peers.empty() && !o.scaling)
+    hardware.test = tune::start_processes(target, o.work.threads, s.cancellation, clock);
   struct Entry {
     std::string name, spec;
   };
@@ -214,11 +223,10 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
     }
     for (const Records& other : others)
       contests.push_back({tasks.back(), built.emplace_back(other.artifact(tasks.back(), target)), {}});
-    const std::vector<OpTimes> times = bench_op(contests, {.cpus = cpus,
-                                                           .seed = o.seed,
-                                                           .native = o.suite != "nchw",
-                                                           .rounds = o.rounds,
-                                                           .cancellation = s.cancellation});
+    const BenchOptions options{
+        .cpus = cpus, .seed = o.seed, .native = o.suite != "nchw", .rounds = o.rounds, .cancellation = s.cancellation};
+    const std::vector<OpTimes> times =
+        hardware.test ? bench_kernels(contests, *hardware.test, target, options) : bench_op(contests, options);
     for (std::size_t i = 0; i < thread_counts.size(); ++i) {
       nlohmann::json workload = workload_json(entry.name, entry.spec, tasks[i], times[i]);
       if (i + 1 == thread_counts.size() && !others.empty())
@@ -250,11 +258,18 @@ void declare_bench(CLI::App& command, Session& session) {
   command.add_flag("--scaling", o->scaling, "Time one thread as well, in the same run, and say how each side scales");
   command.add_flag("--every-step", o->every_step, "Also time each step of a model, within runs of the whole");
   declare_disabled_passes(command, o->work.disabled_passes, "Leave out a graph pass of a model");
+  declare_runner(command, o->runner);
   command.add_option("--rounds", o->rounds, "Samples of each side")->check(CLI::Range(5, 10000))->capture_default_str();
   command.callback([&command, &session, o] {
     if (o->suite.empty()) refuse_given(command, {"--only"}, "is for suites");
     if (o->work.model.empty()) refuse_given(command, {"--shape", "--every-step", "--disable-pass"}, "is for models");
     if (!o->work.model.empty()) refuse_given(command, {"--scaling", "--against"}, "is for operators and suites");
+    if (o->runner.is_remote()) {
+      refuse_given(command, {"--peer", "--scaling"}, "is not for a remote runner, which times our kernels alone");
+      if (!o->work.model.empty())
+        throw Error(ErrorCode::Unsupported, "a remote runner times single operators", "--runner",
+                    "run temper bench on its machine, with this database");
+    }
     o->rounds_given = command.count("--rounds") > 0;
     session.action = [o](Session& s) { return bench(s, *o); };
   });

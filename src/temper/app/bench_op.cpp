@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 
 #include "temper/app/exclusive.h"
 #include "temper/ir/oracle.h"
@@ -14,6 +15,7 @@
 #include "temper/support/error.h"
 #include "temper/support/random.h"
 #include "temper/tune/lookup.h"
+#include "temper/tune/verdict.h"
 
 namespace temper::app {
 
@@ -182,11 +184,11 @@ class Data {
 class Kernel {
  public:
   Kernel(const codegen::Artifact& artifact, Data& data, int threads, std::span<const int> cpus)
-      : pool_(threads, cpus.first(std::min<std::size_t>(cpus.size(), static_cast<std::size_t>(threads)))),
-        kernel_(runtime::ArtifactImage::load(artifact.bytes), pool_),
-        turns_(&data.turns()),
-        user_(turns_->enter()) {
-    for (const temper_buffer& buffer : kernel_.image().buffers()) {
+      : artifact_(&artifact),
+        pool_(threads, cpus.first(std::min<std::size_t>(cpus.size(), static_cast<std::size_t>(threads)))),
+        turns_(&data.turns()) {
+    load();
+    for (const temper_buffer& buffer : kernel_->image().buffers()) {
       if (buffer.role == TEMPER_OUTPUT) {
         const std::span<float> output = data.output(buffer.name, buffer.bytes);
         outputs_.push_back(output.data());
@@ -200,12 +202,18 @@ class Kernel {
 
   /// Has to come before `run` where another kernel ran.
   void take_turn() {
-    const runtime::TurnMemory::Turn turn = turns_->take(user_, kernel_.own_bytes());
+    const runtime::TurnMemory::Turn turn = turns_->take(user_, kernel_->own_bytes());
     if (!turn.is_new) return;
-    kernel_.move_to(turn.memory);
-    kernel_.prepare(constants_);
+    kernel_->move_to(turn.memory);
+    kernel_->prepare(constants_);
   }
-  void run() { kernel_.run(inputs_, outputs_); }
+  /// Loads the code anew, at another place; then `take_turn`. Addresses decide on much of a small kernel's time.
+  void load() {
+    // The former image goes afterwards, so that the new one does not take its place.
+    kernel_ = std::make_unique<runtime::KernelInstance>(runtime::ArtifactImage::load(artifact_->bytes), pool_);
+    user_ = turns_->enter();
+  }
+  void run() { kernel_->run(inputs_, outputs_); }
   /// Runs, and gives what it computed: valid until another kernel on the same data runs.
   std::span<const float> result() {
     take_turn();
@@ -214,10 +222,11 @@ class Kernel {
   }
 
  private:
+  const codegen::Artifact* artifact_;
   runtime::ThreadPool pool_;
-  runtime::KernelInstance kernel_;
+  std::unique_ptr<runtime::KernelInstance> kernel_;
   runtime::TurnMemory* turns_;
-  std::uint64_t user_;
+  std::uint64_t user_ = 0;
   std::vector<const void*> inputs_, constants_;
   std::vector<void*> outputs_;
   std::span<const float> result_;
@@ -293,10 +302,13 @@ std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOpti
     Kernel& kernel = kernels.emplace_back(contest.built.artifact, data, contest.task.threads, options.cpus);
     out[c].max_error = oracle_error(contest.task, data, kernel.result(), random);
     peers::Side side = peers::side_of("temper", [&kernel] { kernel.run(); }, clock);
-    sides.push_back({side.name, [&kernel, run = std::move(side.run)](std::int64_t calls, std::int64_t warmup) {
-                       kernel.take_turn();
-                       return run(calls, warmup);
-                     }});
+    // In blocks, each of which loads the code anew: as tuning times the kernels of its final.
+    sides.push_back(
+        {side.name, [&kernel, taken = 0, run = std::move(side.run)](std::int64_t calls, std::int64_t warmup) mutable {
+           if (taken++ % tune::kBlockRounds == 0) kernel.load();
+           kernel.take_turn();
+           return run(calls, warmup);
+         }});
   }
   struct Seat {
     std::size_t contest;

@@ -45,9 +45,10 @@ struct Contest {
   std::span<peers::Peer> peers;  ///< started
 };
 
-/// Times the kernels and peers of all contests in turn, in one run: every contest is the same operator, with another
-/// number of threads or another kernel. The machine is theirs alone meanwhile. A peer that cannot take the work is left
-/// out with a note. One result a contest, in their order. Throws Error{Cancelled} when a stop was asked for.
+/// Times the kernels and peers of all contests in turn, in one run, our code loaded anew every other round: every
+/// contest is the same operator, with another number of threads or another kernel. The machine is theirs alone
+/// meanwhile. A peer that cannot take the work is left out with a note. One result a contest, in their order. Throws
+/// Error{Cancelled} when a stop was asked for.
 std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOptions& options);
 
 }  // namespace temper::app

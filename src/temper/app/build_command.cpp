@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "temper/app/exclusive.h"
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
 #include "temper/app/session.h"
@@ -20,10 +21,12 @@ struct BuildOptions {
 };
 
 /// The plan of default schedules alone.
-runtime::Plan untuned_plan(const graph::Program& program, const target::Target& target, int threads) {
-  return build_model(program, target, threads,
-                     [&](const tune::Task& task) { return tune::artifact_for(nullptr, task, target, tune::Mode::Off); })
-      .plan;
+runtime::Plan untuned_plan(const graph::Program& program, const target::Target& target, int threads,
+                           const CancellationToken& cancelled) {
+  const auto build = [&](const tune::Task& task) {
+    return build_between_timings(cancelled, [&] { return tune::artifact_for(nullptr, task, target, tune::Mode::Off); });
+  };
+  return build_model(program, target, threads, build).plan;
 }
 
 nlohmann::json build(Session& s, const BuildOptions& o) {
@@ -43,7 +46,8 @@ nlohmann::json build(Session& s, const BuildOptions& o) {
   nlohmann::json out{{"bundle", o.output}};
   if (tuned > 0 && !o.no_race) {
     graph::Program estimated = model.program(model.layouts.best_known(nullptr, target));
-    const auto untuned = std::make_shared<const runtime::Plan>(untuned_plan(estimated, target, o.work.threads));
+    const auto untuned =
+        std::make_shared<const runtime::Plan>(untuned_plan(estimated, target, o.work.threads, s.cancellation));
     if (!same_kernels(*plan, *untuned)) {
       const std::vector<peers::SideTimes> sides =
           race_models({{"default", untuned}, {"tuned", plan}}, peer_work(o.work),

@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"run", "Run a model or a bundle", declare_run},
     {"bench", "Time Temper and other libraries on the same work", declare_bench},
     {"measure", "Say what the timings of this machine are worth", declare_measure},
+    {"runner", "Time on this machine for tuners on others", declare_runner_command},
     {"compare", "Compare search strategies on recorded spaces, without hardware", declare_compare},
     {"explain", "Show how a task is computed: definition, schedule, loops, code", declare_explain},
     {"replay", "Rebuild a kernel from a trace file", declare_replay},

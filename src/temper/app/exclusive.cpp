@@ -13,4 +13,12 @@ std::vector<peers::SideTimes> interleave_alone(const std::vector<peers::Side>& s
   return peers::interleave(sides, options);
 }
 
+tune::Built build_between_timings(const CancellationToken& cancelled, const std::function<tune::Built()>& build) {
+  using measure::TimingLock;
+  TimingLock lock;
+  const auto guard = lock.acquire(TimingLock::Mode::Build, cancelled);
+  cancelled.throw_if_requested();
+  return build();
+}
+
 }  // namespace temper::app

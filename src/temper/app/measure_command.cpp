@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "temper/app/remote.h"
 #include "temper/app/session.h"
 #include "temper/support/clock.h"
 #include "temper/support/error.h"
@@ -16,6 +17,7 @@ namespace {
 
 struct MeasureOptions {
   bool self_test = false;
+  RunnerChoice runner;
   tune::SelfTestOptions test;
 };
 
@@ -47,15 +49,16 @@ nlohmann::json self_test(Session& s, MeasureOptions& o) {
     throw Error(ErrorCode::InvalidArgument, "there is nothing to measure", "temper measure",
                 "give --self-test; `temper tune` and `temper bench` measure kernels");
   }
-  const target::Target target = target::detect();
+  const SystemClock clock;
+  Hardware hardware = choose_hardware(s, o.runner, 1, clock);
+  const target::Target& target = hardware.target;
+  if (hardware.test == nullptr) hardware.test = tune::start_processes(target, 1, s.cancellation, clock);
   o.test.cancellation = s.cancellation;
   o.test.progress = [&s](const tune::RaceSeries& series) { s.live(line_of(series), false); };
-  const SystemClock clock;
-  const std::unique_ptr<tune::HardwareTest> hardware = tune::start_processes(target, 1, s.cancellation, clock);
   nlohmann::json result = nlohmann::json::array();
   s.print(fmt::format("a winner is declared wrongly with probability {} at most, ratios within {:.1f}% are a tie\n",
                       o.test.test.false_alarms, 100 * o.test.test.width));
-  for (const tune::RaceSeries& series : tune::self_test(target, *hardware, o.test)) {
+  for (const tune::RaceSeries& series : tune::self_test(target, *hardware.test, o.test)) {
     s.print(line_of(series) + "\n");
     result.push_back(json_of(series));
   }
@@ -85,6 +88,7 @@ void declare_measure(CLI::App& command, Session& session) {
       ->check(CLI::Range(0.001, 10.0))
       ->capture_default_str();
   command.add_option("--seed", options->test.seed, "Seed of the orders of races")->capture_default_str();
+  declare_runner(command, options->runner);
   command.callback([options, &session] { session.action = [options](Session& s) { return self_test(s, *options); }; });
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "temper/app/exclusive.h"
 #include "temper/compile/compile.h"
 #include "temper/graph/onnx_import.h"
 #include "temper/graph/passes/bind_inputs.h"
@@ -125,7 +126,10 @@ tune::Built Records::artifact(const tune::Task& task, const target::Target& targ
   options.target = target;
   options.max_error = max_error_;
   options.cancellation = cancellation_;
-  tune::Built built = tune::artifact_on_demand(task, store_ == nullptr ? tune::Mode::Off : mode_, options);
+  const tune::Mode mode = store_ == nullptr ? tune::Mode::Off : mode_;
+  const auto build = [&] { return tune::artifact_on_demand(task, mode, options); };
+  // A search times, and takes its turns itself.
+  tune::Built built = mode == tune::Mode::On ? build() : build_between_timings(cancellation_, build);
   cancellation_.throw_if_requested();
   return built;
 }

@@ -63,6 +63,7 @@ void declare_operators(CLI::App& command, Session& session);
 void declare_bench(CLI::App& command, Session& session);
 void declare_measure(CLI::App& command, Session& session);
 void declare_compare(CLI::App& command, Session& session);
+void declare_runner_command(CLI::App& command, Session& session);
 
 /// Runs the command line; returns its exit code: 0 done, 1 failed, 2 wrong usage, model or SPEC, 130 stopped.
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "temper/app/options.h"
+#include "temper/app/remote.h"
 #include "temper/app/session.h"
 #include "temper/app/whole_model.h"
 #include "temper/search/strategy.h"
@@ -25,6 +26,7 @@ constexpr double kRivalShare = 0.25;  ///< of what is left, for tasks that only 
 
 struct TuneOptions {
   ModelOptions work;
+  RunnerChoice runner;
   std::string budget;
   std::int64_t trials = 0;
   std::string strategy{search::kDefaultStrategy};
@@ -55,6 +57,8 @@ nlohmann::json task_json(const tune::TaskReport& t) {
                      {"failure_reason", t.failure_reason},
                      {"default_seconds", t.default_seconds},
                      {"best_seconds", t.best_seconds},
+                     {"default_median_seconds", t.default_median_seconds},
+                     {"best_median_seconds", t.best_median_seconds},
                      {"gflops", t.gflops},
                      {"best_candidate", t.best_candidate},
                      {"record", t.record_id}};
@@ -76,8 +80,8 @@ std::string reason(const tune::Report& report) {
 
 /// `sums`: whether the tasks are those of one program.
 void print_report(Session& s, const tune::Report& report, bool sums) {
-  s.print(fmt::format("{:>12} {:>12} {:>6} {:>8} {:>6} {:>9}  {}\n", "default", "best", "gain", "GFLOP/s", "trials",
-                      "valid", "task"));
+  s.print(fmt::format("{:>12} {:>12} {:>12} {:>6} {:>8} {:>6} {:>9}  {}\n", "default", "best", "median", "gain",
+                      "GFLOP/s", "trials", "valid", "task"));
   double before = 0, after = 0;
   for (const tune::TaskReport& t : report.tasks) {
     if (!t.error.empty()) {
@@ -86,9 +90,11 @@ void print_report(Session& s, const tune::Report& report, bool sums) {
     }
     before += t.default_seconds * t.count;
     after += t.best_seconds * t.count;
-    s.print(fmt::format("{:>12} {:>12} {:>5.2f}x {:>8.1f} {:>6} {:>9}  {}x {}\n", seconds_text(t.default_seconds),
-                        seconds_text(t.best_seconds), t.best_seconds > 0 ? t.default_seconds / t.best_seconds : 1.0,
-                        t.gflops, t.trials, t.valid_candidates, t.count, t.key));
+    s.print(fmt::format("{:>12} {:>12} {:>12} {:>5.2f}x {:>8.1f} {:>6} {:>9}  {}x {}\n",
+                        seconds_text(t.default_seconds), seconds_text(t.best_seconds),
+                        seconds_text(t.best_median_seconds),
+                        t.best_seconds > 0 ? t.default_seconds / t.best_seconds : 1.0, t.gflops, t.trials,
+                        t.valid_candidates, t.count, t.key));
     for (const auto& [kind, count] : t.failures) s.print(fmt::format("{:>28} {}\n", kind, count));
     if (t.median_random_seconds)
       s.print(fmt::format("{:>28} {}\n", "median random", seconds_text(*t.median_random_seconds)));
@@ -98,6 +104,10 @@ void print_report(Session& s, const tune::Report& report, bool sums) {
   s.print(fmt::format("{} trials in {:.1f} s: build {:.1f}, run {:.1f}, search {:.1f}, model {:.1f}, idle {:.1f}\n",
                       report.trials, report.wall_seconds, report.phases.build, report.phases.run, report.phases.search,
                       report.phases.model, report.phases.idle));
+  if (report.disturbed_by_clock + report.disturbed_by_others > 0) {
+    s.print(fmt::format("samples that do not count: {} at another clock, {} while other processes had the CPU\n",
+                        report.disturbed_by_clock, report.disturbed_by_others));
+  }
 }
 
 /// The tasks of a model: those of its estimated layouts, and those that only its other layouts have.
@@ -145,12 +155,16 @@ tune::Options without_rivals(tune::Options options) {
 
 nlohmann::json tune_work(Session& s, const TuneOptions& o) {
   check_work(o.work);
-  check_timed_threads(o.work.threads);
+  const SystemClock clock;
+  const Hardware hardware = choose_hardware(s, o.runner, o.work.threads, clock);
+  const target::Target& target = hardware.target;
   tune::Options options;
+  options.target = target;
+  options.hardware = hardware.test.get();
   if (!o.budget.empty()) options.budget_seconds = parse_duration(o.budget);
   // The comparison of whole models at the end is part of the time that was given.
   double race_seconds = kLongestRace;
-  if (!o.work.model.empty() && (options.budget_seconds || o.trials == 0)) {
+  if (!o.work.model.empty() && !o.runner.is_remote() && (options.budget_seconds || o.trials == 0)) {
     const double budget = options.budget_seconds.value_or(tune::kDefaultBudgetSeconds);
     race_seconds = std::min(kLongestRace, kRaceShare * budget);
     options.budget_seconds = budget - race_seconds;
@@ -173,7 +187,6 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
   options.max_error = o.work.max_error;
   options.cancellation = s.cancellation;
 
-  const target::Target target = target::detect();
   Model model;
   ModelTasks tasks;
   if (o.work.model.empty()) {
@@ -209,6 +222,7 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
                      {"model", report.phases.model},
                      {"idle", report.phases.idle},
                      {"trials", report.trials},
+                     {"disturbed", {{"clock", report.disturbed_by_clock}, {"others", report.disturbed_by_others}}},
                      {"seed", o.seed},
                      {"cancelled", report.cancelled}};
   for (const tune::TaskReport& t : report.tasks) out["tasks"].push_back(task_json(t));
@@ -233,6 +247,10 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
                 "temper db export writes every attempt with its reason; is the machine short of memory?");
   }
   if (o.work.model.empty()) return out;
+  if (o.runner.is_remote()) {
+    s.print("the whole model is not timed: a runner times single tasks; temper bench MODEL does, on its machine\n");
+    return out;
+  }
   try {
     out["whole_model"] =
         race_whole_model(s, model, *store, target,
@@ -264,6 +282,7 @@ void declare_tune(CLI::App& command, Session& session) {
       ->check(CLI::Range(0, 1 << 30));
   command.add_flag("--random-sample", o->measure_random,
                    "Also measure some uniformly drawn candidates and report their median");
+  declare_runner(command, o->runner);
   command.add_flag("--no-peer", o->no_peer, "Do not time ONNX Runtime at the end");
   declare_disabled_passes(command, o->work.disabled_passes, "Leave out a graph pass");
   command.callback([&command, &session, o] {

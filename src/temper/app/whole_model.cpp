@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "temper/app/exclusive.h"
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
 #include "temper/support/clock.h"
@@ -30,7 +31,9 @@ class Plans {
       cancellation_.throw_if_requested();
       const std::string key = task.key.text();
       if (!known.contains(key)) {
-        known[key] = tune::artifact_for(&store_, task, target_, mode, space::builtin_templates(), work_.max_error);
+        known[key] = build_between_timings(cancellation_, [&] {
+          return tune::artifact_for(&store_, task, target_, mode, space::builtin_templates(), work_.max_error);
+        });
       }
       return known[key];
     });

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "temper/measure/placement.h"
+#include "temper/measure/runner_client.h"
 #include "temper/measure/statistics.h"
 #include "temper/protocol/failure.h"
 #include "temper/runtime/thread_pool.h"
@@ -16,8 +17,8 @@ namespace {
 
 using record::FailureKind;
 
-/// Fills in what the options leave to the machine.
-MeasureOptions completed(MeasureOptions options) {
+/// Fills in what the options leave to the machine. `runs`: whether runners are started here.
+MeasureOptions completed(MeasureOptions options, bool runs) {
   if (options.threads < 1) {
     throw Error(ErrorCode::InvalidArgument, "cannot time " + std::to_string(options.threads) + " threads", "threads",
                 "use 1 or more");
@@ -26,9 +27,9 @@ MeasureOptions completed(MeasureOptions options) {
   if (options.runner_memory_limit == 0) options.runner_memory_limit = half_of_memory;
   if (options.builder_memory_limit == 0) options.builder_memory_limit = half_of_memory;
   if (options.builders == 0) options.builders = static_cast<int>(runtime::allowed_cpus().size());
-  if (options.cpus.empty()) options.cpus = timing_cpus(options.threads);
+  if (options.cpus.empty() && runs) options.cpus = timing_cpus(options.threads);
   if (options.builder.empty()) options.builder = find_program("temper-builder");
-  if (options.runner.empty()) options.runner = find_program("temper-runner");
+  if (options.runner.empty() && runs) options.runner = find_program("temper-runner");
   if (options.lock_file.empty()) options.lock_file = TimingLock::default_file();
   return options;
 }
@@ -65,16 +66,20 @@ record::Measurement measurement_of(const protocol::MeasureReply& reply, const st
 }  // namespace
 
 Measurer::Measurer(std::string target, MeasureOptions options, const Clock& clock)
+    : Measurer(std::move(target), std::move(options), clock, nullptr) {}
+
+Measurer::Measurer(std::string target, MeasureOptions options, const Clock& clock, std::unique_ptr<RunnerAccess> runner)
     : target_(std::move(target)),
-      options_(completed(std::move(options))),
+      options_(completed(std::move(options), runner == nullptr)),
       clock_(&clock),
       lock_(options_.lock_file),
       builder_(spawner_, builder_options(options_)),
-      runner_(spawner_, runner_options(options_)) {}
+      runner_(runner != nullptr ? std::move(runner)
+                                : std::make_unique<RunnerClient>(spawner_, runner_options(options_))) {}
 
 void Measurer::set_task(protocol::SetTask task, std::optional<double> best_seconds) {
   task.set_task(++task_);
-  runner_.set_task(std::move(task));
+  runner_->set_task(std::move(task));
   best_seconds_ = best_seconds;
 }
 
@@ -86,6 +91,23 @@ TimingLock::Guard Measurer::lock(TimingLock::Mode mode, const CancellationToken&
   return std::move(*guard);
 }
 
+std::optional<TimingLock::Guard> Measurer::lock_to_time(const CancellationToken& cancelled) {
+  if (runner_->locks()) return std::nullopt;
+  return lock(TimingLock::Mode::Time, cancelled);
+}
+
+template <class Reply>
+double Measurer::count_run(double start, const Reply& reply) {
+  disturbed_.clock += reply.disturbed().clock();
+  disturbed_.others += reply.disturbed().others();
+  if (reply.best_probe_seconds() > 0) best_probe_seconds_ = reply.best_probe_seconds();
+  const double took = clock_->seconds() - start;
+  const double idle = std::clamp(reply.waited_seconds(), 0.0, took);
+  phases_.idle += idle;
+  phases_.run += took - idle;
+  return took - idle;
+}
+
 protocol::Timing Measurer::timing() const {
   protocol::Timing timing;
   timing.set_threads(options_.threads);
@@ -94,6 +116,8 @@ protocol::Timing Measurer::timing() const {
   timing.set_number(options_.number);
   timing.set_cold(options_.cold);
   timing.set_time_limit_seconds(options_.run_limit_seconds);
+  timing.set_retakes(options_.retakes);
+  timing.set_best_probe_seconds(best_probe_seconds_);
   if (best_seconds_ && options_.give_up_factor > 0)
     timing.set_give_up_above_seconds(*best_seconds_ * options_.give_up_factor);
   return timing;
@@ -118,11 +142,10 @@ std::vector<protocol::BuildReply> Measurer::build(std::span<const MeasureInput> 
 
 protocol::MeasureReply Measurer::run(const protocol::MeasureRequest& request, const CancellationToken& cancelled,
                                      double& seconds) {
-  const TimingLock::Guard guard = lock(TimingLock::Mode::Time, cancelled);
+  const std::optional<TimingLock::Guard> guard = lock_to_time(cancelled);
   const double start = clock_->seconds();
-  protocol::MeasureReply reply = runner_.measure(request, cancelled);
-  seconds += clock_->seconds() - start;
-  phases_.run += clock_->seconds() - start;
+  protocol::MeasureReply reply = runner_->measure(request, cancelled);
+  seconds += count_run(start, reply);
   return reply;
 }
 
@@ -226,10 +249,10 @@ Measurer::Race Measurer::race(std::span<const std::string> artifacts, std::span<
   request.mutable_timing()->set_give_up_above_seconds(0);
   request.mutable_timing()->set_time_limit_seconds(options_.run_limit_seconds *
                                                    static_cast<double>(std::max<std::size_t>(artifacts.size(), 1)));
-  const TimingLock::Guard guard = lock(TimingLock::Mode::Time, cancelled);
+  const std::optional<TimingLock::Guard> guard = lock_to_time(cancelled);
   const double start = clock_->seconds();
-  const protocol::RaceReply reply = runner_.race(request, cancelled);
-  phases_.run += clock_->seconds() - start;
+  const protocol::RaceReply reply = runner_->race(request, cancelled);
+  count_run(start, reply);
   Race result{protocol::from_message(reply.failure()), reply.reason(), {}, {}};
   for (const protocol::RaceSamples& samples : reply.racers()) {
     result.seconds.emplace_back(samples.seconds().begin(), samples.seconds().end());

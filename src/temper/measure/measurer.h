@@ -5,13 +5,14 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "temper/measure/builder_client.h"
-#include "temper/measure/runner_client.h"
+#include "temper/measure/runner_access.h"
 #include "temper/measure/timing_lock.h"
 #include "temper/record/record.h"
 #include "temper/support/cancellation.h"
@@ -29,6 +30,7 @@ struct MeasureOptions {
   double build_limit_seconds = 10;   ///< building one candidate; then CompileTimeout
   /// A candidate slower than this many times the task's best so far keeps its first sample alone; 0: never give up.
   double give_up_factor = 3;
+  int retakes = 4;            ///< so many times `repeats` further samples where the clock or others disturbed some
   int stability_retries = 2;  ///< further rounds of samples while the minimum stands alone
   double stability_tolerance =
       1.0;           ///< a second sample must come this close to the minimum (1: within twice), else Unstable
@@ -60,6 +62,11 @@ struct PhaseSeconds {
   double idle = 0;  ///< waiting for another tuner on this machine
 };
 
+/// Samples that were taken and do not count, see `runner/surroundings.h`.
+struct Disturbed {
+  std::int64_t clock = 0, others = 0;
+};
+
 /// Called after each candidate: how many of the batch are built, how many are finished, and which one just was.
 using Progress =
     std::function<void(std::size_t built, std::size_t finished, std::size_t index, const Measured& measured)>;
@@ -70,6 +77,8 @@ class Measurer {
   /// `target`: target::serialise of what to build for. Starts all processes. Borrows the clock.
   /// Throws Error{NotFound}, Error{Io} when a program is missing or does not start.
   Measurer(std::string target, MeasureOptions options, const Clock& clock);
+  /// The same with somebody else who times: no runner processes are started.
+  Measurer(std::string target, MeasureOptions options, const Clock& clock, std::unique_ptr<RunnerAccess> runner);
 
   /// Data and expectations for all that follows. `best_seconds`: the best time known so far, from which on candidates
   /// are given up.
@@ -105,13 +114,19 @@ class Measurer {
             std::uint64_t seed, const CancellationToken& cancelled);
 
   const PhaseSeconds& phases() const { return phases_; }
+  const Disturbed& disturbed() const { return disturbed_; }
   const MeasureOptions& options() const { return options_; }
-  RunnerClient& runner() { return runner_; }
 
  private:
   protocol::Timing timing() const;
   /// The lock, its waiting time counted as idle. Throws Error{Cancelled}.
   TimingLock::Guard lock(TimingLock::Mode mode, const CancellationToken& cancelled);
+  /// The lock for timing; nothing where the runner sees to it.
+  std::optional<TimingLock::Guard> lock_to_time(const CancellationToken& cancelled);
+  /// Counts what a request took from `start` on as run, but for what the runner waited; returns the former. Keeps what
+  /// the reply says of the machine.
+  template <class Reply>
+  double count_run(double start, const Reply& reply);
   protocol::MeasureReply run(const protocol::MeasureRequest& request, const CancellationToken& cancelled,
                              double& seconds);
 
@@ -121,8 +136,10 @@ class Measurer {
   TimingLock lock_;
   Spawner spawner_;  // outlives the processes below
   BuilderClient builder_;
-  RunnerClient runner_;
+  std::unique_ptr<RunnerAccess> runner_;
   PhaseSeconds phases_;
+  Disturbed disturbed_;
+  double best_probe_seconds_ = 0;  ///< of the runners' clock
   std::optional<double> best_seconds_;
   std::uint64_t task_ = 0;
   std::uint64_t next_id_ = 1;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "temper/measure/request_kind.h"
 #include "temper/protocol/failure.h"
 #include "temper/support/error.h"
 
@@ -14,23 +15,10 @@ using record::FailureKind;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr double kLookForCancellation = 0.05;  // seconds
+constexpr int kMostDeaths = 3;                 // of runners in a row, while they take a task
 
 double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
-}
-
-// Where requests and replies of each kind lie in an Envelope.
-void put(protocol::Envelope& envelope, const protocol::MeasureRequest& request) {
-  *envelope.mutable_measure_request() = request;
-}
-void put(protocol::Envelope& envelope, const protocol::RaceRequest& request) {
-  *envelope.mutable_race_request() = request;
-}
-protocol::MeasureReply* get(protocol::Envelope& envelope, const protocol::MeasureRequest&) {
-  return envelope.has_measure_reply() ? envelope.mutable_measure_reply() : nullptr;
-}
-protocol::RaceReply* get(protocol::Envelope& envelope, const protocol::RaceRequest&) {
-  return envelope.has_race_reply() ? envelope.mutable_race_reply() : nullptr;
 }
 
 }  // namespace
@@ -93,12 +81,16 @@ std::optional<protocol::Envelope> RunnerClient::exchange(Runner& runner, const p
 
 RunnerClient::Runner& RunnerClient::ready(const CancellationToken& cancelled) {
   current_->worker.greet(options_.start_limit_seconds);
-  if (!current_->has_task && task_.has_set_task()) {
+  for (int attempt = 1; !current_->has_task && task_.has_set_task(); ++attempt) {
     Death death;
     const auto reply = exchange(*current_, task_, options_.start_limit_seconds, cancelled, death);
     if (!reply) {
       replace();
-      throw Error(ErrorCode::Io, "a runner died while it took the task's data: " + death.reason);
+      // It may have been killed as a spare; a task that kills them kills them all.
+      if (attempt == kMostDeaths)
+        throw Error(ErrorCode::Io, "runners die while they take the task's data: " + death.reason);
+      current_->worker.greet(options_.start_limit_seconds);
+      continue;
     }
     const protocol::SetTaskReply& answer = reply->set_task_reply();
     if (answer.failure() == protocol::FAILURE_RESOURCE_LIMIT) {
@@ -133,7 +125,11 @@ Reply RunnerClient::ask(const Request& request, const CancellationToken& cancell
     reply.set_failure(protocol::to_message(death.kind));
     reply.set_reason(death.reason);
   }
-  if (reply.failure() != protocol::FAILURE_NONE && reply.failure() != protocol::FAILURE_COMPILE_ERROR) replace();
+  // What never ran, or only ran while others did too, has done nothing to its runner.
+  const bool is_harmless = reply.failure() == protocol::FAILURE_NONE ||
+                           reply.failure() == protocol::FAILURE_COMPILE_ERROR ||
+                           reply.failure() == protocol::FAILURE_UNSTABLE;
+  if (!is_harmless) replace();
   return reply;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "temper/measure/runner_access.h"
 #include "temper/measure/worker.h"
 #include "temper/protocol/messages.pb.h"
 #include "temper/support/cancellation.h"
@@ -16,21 +17,21 @@ struct RunnerOptions {
   double start_limit_seconds = 30;  ///< for a runner to say hello and to take a task
 };
 
-/// Not thread-safe. A runner is replaced by the spare after any failure but a compile error: whatever the candidate did
-/// to it is gone with it.
-class RunnerClient {
+/// Not thread-safe. A runner is replaced by the spare after any failure but a compile error and unstable times:
+/// whatever the candidate did to it is gone with it.
+class RunnerClient final : public RunnerAccess {
  public:
   /// Starts the runner and its spare. Borrows the spawner. Throws as Subprocess::start.
   RunnerClient(Spawner& spawner, RunnerOptions options);
 
-  /// The task of the requests to come; sent to runners when they need it.
-  void set_task(protocol::SetTask task);
+  /// Sent to runners when they need it.
+  void set_task(protocol::SetTask task) override;
 
-  /// Always gives a reply. Ends by itself at the request's time limit (which must be above 0): then the runner is
-  /// killed. Throws Error{Cancelled}; Error{Io}, Error{Busy} when no runner can be started, Error{InvalidArgument} when
-  /// the task is refused.
-  protocol::MeasureReply measure(const protocol::MeasureRequest& request, const CancellationToken& cancelled);
-  protocol::RaceReply race(const protocol::RaceRequest& request, const CancellationToken& cancelled);
+  /// At the request's time limit the runner is killed. Throw Error{Cancelled}; Error{Io}, Error{Busy} when no runner
+  /// can be started, Error{InvalidArgument} when the task is refused.
+  protocol::MeasureReply measure(const protocol::MeasureRequest& request, const CancellationToken& cancelled) override;
+  protocol::RaceReply race(const protocol::RaceRequest& request, const CancellationToken& cancelled) override;
+  bool locks() const override { return false; }
 
   /// Process number of the runner that takes the next request.
   pid_t pid() const { return current_->worker.pid(); }

@@ -3,11 +3,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <chrono>
-#include <cmath>
 #include <cstring>
 #include <span>
 #include <string>
@@ -23,70 +22,8 @@ static_assert(std::endian::native == std::endian::little, "frame headers are sen
 constexpr std::uint32_t kFrameMagic = 0x4d525054;  // "TPRM"
 constexpr std::size_t kHeaderBytes = 12;
 
-using SteadyClock = std::chrono::steady_clock;
-
-/// A point in time to wait for, or none.
-class Deadline {
- public:
-  explicit Deadline(Timeout timeout) {
-    if (timeout)
-      end_ = SteadyClock::now() +
-             std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(*timeout));
-  }
-  /// For `poll`: -1 without end, else at least 0, rounded up.
-  int milliseconds_left() const {
-    if (!end_) return -1;
-    const double left = std::chrono::duration<double, std::milli>(*end_ - SteadyClock::now()).count();
-    return left <= 0 ? 0 : static_cast<int>(std::min(std::ceil(left), 1e9));
-  }
-
- private:
-  std::optional<SteadyClock::time_point> end_;
-};
-
-[[noreturn]] void io_error(const std::string& what) { throw Error(ErrorCode::Io, what + ": " + std::strerror(errno)); }
-
-/// False when the deadline passed first.
-bool wait_for(int fd, short events, const Deadline& deadline) {
-  for (;;) {
-    pollfd entry{fd, events, 0};
-    const int count = poll(&entry, 1, deadline.milliseconds_left());
-    if (count > 0) return true;
-    if (count == 0) return false;
-    if (errno != EINTR) io_error("cannot wait for a socket");
-  }
-}
-
-void send_all(int fd, std::span<const char> bytes, const Deadline& deadline) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent >= 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(sent));
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (!wait_for(fd, POLLOUT, deadline)) throw Error(ErrorCode::Busy, "the other process does not take a message");
-    } else if (errno != EINTR) {
-      io_error("cannot send to the other process");
-    }
-  }
-}
-
-/// Fills `bytes`; false when the stream ends before.
-bool receive_all(int fd, std::span<char> bytes, const Deadline& deadline) {
-  while (!bytes.empty()) {
-    const ssize_t received = ::recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (received > 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(received));
-    } else if (received == 0 || errno == ECONNRESET) {
-      return false;
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (!wait_for(fd, POLLIN, deadline))
-        throw Error(ErrorCode::Busy, "the other process stopped in the middle of a message");
-    } else if (errno != EINTR) {
-      io_error("cannot receive from the other process");
-    }
-  }
-  return true;
-}
+/// A body grows by so much before its bytes are there: an announced length alone takes no memory.
+constexpr std::size_t kGrowth = std::size_t{4} << 20;
 
 }  // namespace
 
@@ -108,9 +45,9 @@ void Channel::send(const Envelope& envelope, Timeout timeout) {
   send_all(fd(), frame, Deadline(timeout));
 }
 
-Received Channel::receive(Envelope& envelope, Timeout timeout) {
+Received Channel::receive(Envelope& envelope, Timeout timeout, double least_bytes_per_second) {
   if (!wait_for(fd(), POLLIN, Deadline(timeout))) return Received::TimedOut;
-  const Deadline deadline(timeout);
+  Deadline deadline(timeout);
   std::array<char, kHeaderBytes> header;
   if (!receive_all(fd(), header, deadline)) return Received::Closed;
   std::uint32_t magic = 0;
@@ -122,15 +59,22 @@ Received Channel::receive(Envelope& envelope, Timeout timeout) {
     throw Error(ErrorCode::Corrupt, "the other process announces a message of " + std::to_string(length) +
                                         " bytes; the limit is " + std::to_string(max_message_bytes_));
   }
-  std::string body(length, '\0');
-  if (!receive_all(fd(), body, deadline)) return Received::Closed;
+  if (timeout && least_bytes_per_second > 0)
+    deadline = Deadline(*timeout + static_cast<double>(length) / least_bytes_per_second);
+  std::string body;
+  while (body.size() < length) {
+    const std::size_t before = body.size();
+    body.resize(std::min<std::size_t>(length, before + std::max(before, kGrowth)));
+    if (!receive_all(fd(), std::span(body).subspan(before), deadline)) return Received::Closed;
+  }
   if (!envelope.ParseFromString(body)) throw Error(ErrorCode::Corrupt, "the other process sent a malformed message");
   return Received::Message;
 }
 
 SocketPair make_socket_pair() {
   std::array<int, 2> fds{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds.data()) != 0) io_error("cannot make a pair of sockets");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds.data()) != 0)
+    throw Error(ErrorCode::Io, std::string("cannot make a pair of sockets: ") + std::strerror(errno));
   return {UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 

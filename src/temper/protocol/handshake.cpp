@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "temper/protocol/error_reply.h"
 #include "temper/support/error.h"
 
 #ifndef TEMPER_VERSION_TEXT
@@ -30,6 +31,7 @@ Peer shake_hands(Channel& channel, const std::string& role, Timeout timeout, Ver
     case Received::Closed: throw Error(ErrorCode::Io, "the other process ended before it said hello");
     case Received::TimedOut: throw Error(ErrorCode::Busy, "the other process does not say hello");
   }
+  if (envelope.has_error_reply()) throw to_error(envelope.error_reply());
   if (!envelope.has_hello()) throw Error(ErrorCode::Corrupt, "the other process did not say hello first");
   const Hello& other = envelope.hello();
   const std::uint32_t version = std::min(versions.newest, other.newest_version());

@@ -21,7 +21,7 @@ struct Peer {
 
 /// Sends Hello, awaits the other's. Throws Error{Version} that names both ranges when they have nothing in common,
 /// Error{Corrupt} when the other side says something else first, Error{Io} when it closes, Error{Busy} when it is
-/// silent.
+/// silent, and the error that the other side gives instead.
 Peer shake_hands(Channel& channel, const std::string& role, Timeout timeout, Versions versions = kVersions);
 
 }  // namespace temper::protocol

@@ -66,7 +66,8 @@ int serve(std::int64_t memory_limit, std::vector<int> cpus) {
   protocol::shake_hands(channel, "runner", kHelloSeconds);
   runner::FaultHandler faults(page.page(), limit_memory(memory_limit));
   const temper::SystemClock clock;
-  runner::Session session(channel, faults, clock, {memory_limit, std::move(cpus)});
+  runner::SystemSurroundings surroundings;
+  runner::Session session(channel, faults, clock, surroundings, {memory_limit, std::move(cpus)});
   session.serve();
   return 0;
 }

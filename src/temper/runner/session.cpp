@@ -55,10 +55,12 @@ runtime::ArtifactImage load(const std::string& bytes) {
 
 }  // namespace
 
-Session::Session(protocol::Channel& channel, FaultHandler& faults, const Clock& clock, SessionOptions options)
+Session::Session(protocol::Channel& channel, FaultHandler& faults, const Clock& clock, Surroundings& surroundings,
+                 SessionOptions options)
     : channel_(&channel),
       faults_(&faults),
       clock_(&clock),
+      watch_(surroundings, clock),
       options_(std::move(options)),
       own_stack_(faults.guard_stack()) {
   if (!options_.cpus.empty()) runtime::pin_current_thread(options_.cpus.front());
@@ -151,10 +153,16 @@ void Session::measure(const protocol::MeasureRequest& request, double start, pro
   faults_->watch(workers.stack_zones);
   TimedKernel kernel(image, task_, *workers.threads);
   const double limit = timing.time_limit_seconds() > 0 ? timing.time_limit_seconds() : 1e9;
-  const Samples samples = sample(kernel, timing, *clock_, start + 0.8 * limit);
+  watch_.know(timing.best_probe_seconds());
+  const std::int64_t number = calibrate(kernel, timing, *clock_);
+  const Samples samples = sample([&] { return take_sample(kernel, timing, number, *clock_); }, [&] { kernel.call(); },
+                                 number, timing, watch_, *clock_, start + 0.8 * limit);
   for (const double seconds : samples.seconds) reply.add_seconds(seconds);
   reply.set_number(samples.number);
   reply.set_timing_seconds(clock_->seconds() - timing_start);
+  *reply.mutable_disturbed() = samples.disturbed;
+  reply.set_best_probe_seconds(watch_.best_probe());
+  if (!samples.unstable.empty() && !store({FailureKind::Unstable, samples.unstable}, reply)) return;
   if (request.check()) {
     double max_error = reply.max_error();
     store(check_after(image, kernel, max_error), reply);
@@ -204,13 +212,35 @@ void Session::race(const protocol::RaceRequest& request, double start, protocol:
   std::vector<int> order(kernels.size());
   std::iota(order.begin(), order.end(), 0);
   const double end = start + 0.8 * (timing.time_limit_seconds() > 0 ? timing.time_limit_seconds() : 1e9);
+  watch_.know(timing.best_probe_seconds());
+  std::vector<std::vector<Reading>> readings(kernels.size());
   for (int round = 0; round < timing.repeats() && (round == 0 || clock_->seconds() < end); ++round) {
     random.shuffle(order);
     for (const int racer : order) {
-      protocol::RaceSamples& samples = *reply.mutable_racers(racer);
-      warm_up(*kernels[static_cast<std::size_t>(racer)], timing, *clock_);
-      samples.add_seconds(take_sample(*kernels[static_cast<std::size_t>(racer)], timing, samples.number(), *clock_));
+      const auto index = static_cast<std::size_t>(racer);
+      TimedKernel& kernel = *kernels[index];
+      for (int attempt = 0; attempt <= std::max(timing.retakes(), 0); ++attempt) {
+        if (!watch_.settle()) {
+          reply.mutable_disturbed()->set_clock(reply.disturbed().clock() + 1);
+          continue;
+        }
+        warm_up(kernel, timing, *clock_);
+        readings[index].push_back(
+            watch_.read([&] { return take_sample(kernel, timing, reply.racers(racer).number(), *clock_); }));
+        if (judge(readings[index]).back() == Disturbance::None || clock_->seconds() >= end) break;
+        watch_.pause();
+      }
     }
+  }
+  reply.set_best_probe_seconds(watch_.best_probe());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    Samples samples;
+    samples.disturbed = reply.disturbed();
+    keep_undisturbed(readings[i], samples);
+    *reply.mutable_disturbed() = samples.disturbed;
+    for (const double seconds : samples.seconds) reply.mutable_racers(static_cast<int>(i))->add_seconds(seconds);
+    if (samples.seconds.empty() && reply.failure() == protocol::FAILURE_NONE)
+      store({FailureKind::Unstable, disturbed_text(0, samples.disturbed)}, reply);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "temper/protocol/channel.h"
 #include "temper/runner/check_run.h"
 #include "temper/runner/fault_handler.h"
+#include "temper/runner/surroundings.h"
 #include "temper/runner/task_data.h"
 #include "temper/runner/timing.h"
 #include "temper/support/clock.h"
@@ -23,7 +24,8 @@ struct SessionOptions {
 class Session {
  public:
   /// Borrows all of them. The calling thread is the one that runs kernels, and is pinned to the first CPU.
-  Session(protocol::Channel& channel, FaultHandler& faults, const Clock& clock, SessionOptions options);
+  Session(protocol::Channel& channel, FaultHandler& faults, const Clock& clock, Surroundings& surroundings,
+          SessionOptions options);
 
   /// Returns when the other side closes the channel. Throws Error for a broken channel.
   void serve();
@@ -48,6 +50,7 @@ class Session {
   protocol::Channel* channel_;
   FaultHandler* faults_;
   const Clock* clock_;
+  Watch watch_;
   SessionOptions options_;
   FaultZone own_stack_;
   TaskData task_;

@@ -115,15 +115,58 @@ double take_sample(TimedKernel& kernel, const protocol::Timing& timing, std::int
   return calls(kernel, timing, number, clock) / static_cast<double>(number);
 }
 
-Samples sample(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock, double end_seconds) {
-  Samples samples;
-  samples.number = calibrate(kernel, timing, clock);
-  for (int repeat = 0; repeat < timing.repeats(); ++repeat) {
-    const double seconds = take_sample(kernel, timing, samples.number, clock);
-    samples.seconds.push_back(seconds);
-    if (timing.give_up_above_seconds() > 0 && seconds > timing.give_up_above_seconds()) break;
-    if (clock.seconds() + seconds * static_cast<double>(samples.number) > end_seconds) break;
+void keep_undisturbed(std::span<const Reading> readings, Samples& samples) {
+  const std::vector<Disturbance> disturbances = judge(readings);
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    switch (disturbances[i]) {
+      case Disturbance::None: samples.seconds.push_back(readings[i].seconds); break;
+      case Disturbance::Clock: samples.disturbed.set_clock(samples.disturbed.clock() + 1); break;
+      case Disturbance::Others: samples.disturbed.set_others(samples.disturbed.others() + 1); break;
+    }
   }
+}
+
+std::string disturbed_text(std::size_t undisturbed, const protocol::Disturbed& disturbed) {
+  std::string text = std::to_string(undisturbed) + " undisturbed samples";
+  if (disturbed.others() > 0) text += "; other processes had the CPU in " + std::to_string(disturbed.others());
+  if (disturbed.clock() > 0) text += "; the processor's clock was slower in " + std::to_string(disturbed.clock());
+  return text;
+}
+
+Samples sample(const std::function<double()>& take, const std::function<void()>& warm, std::int64_t number,
+               const protocol::Timing& timing, Watch& watch, const Clock& clock, double end_seconds) {
+  const auto wanted = static_cast<std::size_t>(timing.repeats());
+  const std::size_t most = wanted * static_cast<std::size_t>(1 + std::max(timing.retakes(), 0));
+  Samples samples;
+  samples.number = number;
+  std::vector<Reading> readings;
+  bool short_of_time = false, gave_up = false;
+  for (std::size_t taken = 0; taken < most && !short_of_time; ++taken) {
+    if (readings.empty() && !watch.settle()) break;
+    readings.push_back(watch.read(take));
+    const std::vector<Disturbance> disturbances = judge(readings);
+    const bool disturbed = disturbances.back() != Disturbance::None;
+    const double seconds = readings.back().seconds;
+    gave_up = !disturbed && timing.give_up_above_seconds() > 0 && seconds > timing.give_up_above_seconds();
+    short_of_time = clock.seconds() + seconds * static_cast<double>(number) > end_seconds;
+    const auto quiet = static_cast<std::size_t>(std::ranges::count(disturbances, Disturbance::None));
+    if (quiet < wanted && !gave_up && !short_of_time) {
+      if (disturbed) {
+        watch.pause();
+        warm();
+      }
+      continue;
+    }
+    if (watch.settle()) break;
+    // The clock has become slower, and when it did is not known.
+    samples.disturbed.set_clock(samples.disturbed.clock() + std::ssize(readings));
+    readings.clear();
+    gave_up = false;
+  }
+  keep_undisturbed(readings, samples);
+  if (readings.empty() && samples.disturbed.clock() == 0) samples.disturbed.set_clock(1);  // it never settled
+  const std::size_t needed = gave_up || short_of_time ? 1 : std::min<std::size_t>(wanted, 2);
+  if (samples.seconds.size() < needed) samples.unstable = disturbed_text(samples.seconds.size(), samples.disturbed);
   return samples;
 }
 

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "temper/protocol/messages.pb.h"
+#include "temper/runner/surroundings.h"
 #include "temper/runner/task_data.h"
 #include "temper/runtime/artifact_image.h"
 #include "temper/runtime/thread_pool.h"
@@ -48,9 +52,17 @@ class TimedKernel {
 };
 
 struct Samples {
-  std::vector<double> seconds;  ///< per call
+  std::vector<double> seconds;  ///< per call; none of them disturbed
   std::int64_t number = 0;      ///< calls per sample
+  protocol::Disturbed disturbed;
+  std::string unstable;  ///< why they are too few to be trusted; empty: they are enough
 };
+
+/// Keeps the undisturbed ones of `readings`, which become the samples, and counts the others.
+void keep_undisturbed(std::span<const Reading> readings, Samples& samples);
+
+/// In words: what disturbed the samples that do not count.
+std::string disturbed_text(std::size_t undisturbed, const protocol::Disturbed& disturbed);
 
 /// Calls per sample such that one takes at least `timing.min_sample_seconds`, evictions included; calls the kernel at
 /// least once, as warm-up.
@@ -63,8 +75,11 @@ void warm_up(TimedKernel& kernel, const protocol::Timing& timing, const Clock& c
 /// One sample, in seconds per call; evictions are not timed.
 double take_sample(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t number, const Clock& clock);
 
-/// All samples of a request; ends early by `timing.give_up_above_seconds`, and when the next sample would pass
-/// `end_seconds` on the clock, but never without one sample.
-Samples sample(TimedKernel& kernel, const protocol::Timing& timing, const Clock& clock, double end_seconds);
+/// All samples of a request. What was disturbed is taken again, `timing.retakes` times as many samples as are wanted;
+/// two undisturbed ones are enough then. Ends early by `timing.give_up_above_seconds`, and when the next sample would
+/// pass `end_seconds` on the clock, with one undisturbed sample.
+/// `take` gives seconds per call, and is called again after `warm` where others had the CPU.
+Samples sample(const std::function<double()>& take, const std::function<void()>& warm, std::int64_t number,
+               const protocol::Timing& timing, Watch& watch, const Clock& clock, double end_seconds);
 
 }  // namespace temper::runner

@@ -26,9 +26,10 @@ measure::MeasureOptions measure_options(int threads, const std::filesystem::path
 class Processes final : public HardwareTest {
  public:
   Processes(const target::Target& target, int threads, CancellationToken cancellation, const Clock& clock,
-            const std::filesystem::path& programs, const TimingOptions& timing)
+            const std::filesystem::path& programs, const TimingOptions& timing,
+            std::unique_ptr<measure::RunnerAccess> runner)
       : cancellation_(std::move(cancellation)),
-        measurer_(target::serialise(target), measure_options(threads, programs, timing), clock) {}
+        measurer_(target::serialise(target), measure_options(threads, programs, timing), clock, std::move(runner)) {}
 
   int parallel_builds() const override { return measurer_.options().builders; }
 
@@ -85,6 +86,7 @@ class Processes final : public HardwareTest {
   }
 
   double idle_seconds() const override { return measurer_.phases().idle; }
+  Disturbed disturbed() const override { return {measurer_.disturbed().clock, measurer_.disturbed().others}; }
 
  private:
   CancellationToken cancellation_;
@@ -96,7 +98,16 @@ class Processes final : public HardwareTest {
 std::unique_ptr<HardwareTest> start_processes(const target::Target& target, int threads,
                                               const CancellationToken& cancellation, const Clock& clock,
                                               const std::filesystem::path& programs, const TimingOptions& timing) {
-  return std::make_unique<Processes>(target, threads, cancellation, clock, programs, timing);
+  return std::make_unique<Processes>(target, threads, cancellation, clock, programs, timing, nullptr);
+}
+
+RemoteHardware start_remote(const measure::RemoteRunnerOptions& runner, const CancellationToken& cancellation,
+                            const Clock& clock, const std::filesystem::path& programs, const TimingOptions& timing) {
+  auto remote = std::make_unique<measure::RemoteRunner>(runner);
+  RemoteHardware result{target::parse_target(remote->target()), remote->cpus(), nullptr};
+  result.test = std::make_unique<Processes>(result.target, runner.threads, cancellation, clock, programs, timing,
+                                            std::move(remote));
+  return result;
 }
 
 }  // namespace temper::tune

@@ -1,9 +1,10 @@
-// The hardware test on this machine: builder and runner processes.
+// The hardware test: builder processes on this machine, and runner processes here or on another one.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 
+#include "temper/measure/remote_runner.h"
 #include "temper/support/cancellation.h"
 #include "temper/support/clock.h"
 #include "temper/target/cpu.h"
@@ -18,5 +19,18 @@ std::unique_ptr<HardwareTest> start_processes(const target::Target& target, int 
                                               const CancellationToken& cancellation, const Clock& clock,
                                               const std::filesystem::path& programs = {},
                                               const TimingOptions& timing = {});
+
+/// The hardware of another machine, and the target to tune for.
+struct RemoteHardware {
+  target::Target target;
+  int cpus = 0;  ///< that threads may use there
+  std::unique_ptr<HardwareTest> test;
+};
+
+/// Connects to a remote runner for `runner.threads` threads and starts builders here that build for its machine.
+/// Borrows the clock. Throws what measure::RemoteRunner throws, and as `start_processes`.
+RemoteHardware start_remote(const measure::RemoteRunnerOptions& runner, const CancellationToken& cancellation,
+                            const Clock& clock, const std::filesystem::path& programs = {},
+                            const TimingOptions& timing = {});
 
 }  // namespace temper::tune

@@ -44,8 +44,8 @@ struct SelfTestOptions {
 
 /// Builds matrix products of about the wanted duration by their default schedules and races them on `hardware`, which
 /// must be for one thread of `target`. Series of equal racers first, one for each goal. Throws Error{Internal} when a
-/// kernel cannot be built or timed, Error{Cancelled} when a stop was asked for, Error{InvalidArgument} for options out
-/// of bounds.
+/// kernel cannot be built or timed, Error{Busy} when others never let it run undisturbed, Error{Cancelled} when a stop
+/// was asked for, Error{InvalidArgument} for options out of bounds.
 std::vector<RaceSeries> self_test(const target::Target& target, HardwareTest& hardware, const SelfTestOptions& options);
 
 }  // namespace temper::tune

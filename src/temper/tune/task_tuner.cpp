@@ -445,8 +445,10 @@ TaskReport TaskTuner::report() const {
   report.failure_reason = failure_reason_;
   report.error = error_;
   if (index_) report.valid_candidates = index_->size();
-  if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok())
+  if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok()) {
     report.default_seconds = entries_[*entry].measurement.min_seconds;
+    report.default_median_seconds = entries_[*entry].measurement.median_seconds;
+  }
   std::vector<double> sampled;
   for (const search::Candidate& candidate : sample_) {
     const auto found = at_.find(candidate);
@@ -458,6 +460,7 @@ TaskReport TaskTuner::report() const {
   if (!best) return report;
   const Entry& entry = entries_[*best];
   report.best_seconds = entry.measurement.min_seconds;
+  report.best_median_seconds = entry.measurement.median_seconds;
   if (task_->flops > 0) report.gflops = task_->flops / entry.measurement.min_seconds * 1e-9;
   const record::CandidateRecord candidate = search::to_record(*space_, entry.candidate);
   report.best_candidate = candidate.text();

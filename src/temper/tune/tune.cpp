@@ -165,10 +165,13 @@ Report tune(std::span<const Task> tasks, const Options& options) {
   }
   session.hardware = options.hardware != nullptr ? options.hardware : processes.get();
 
+  const HardwareTest::Disturbed before = session.hardware->disturbed();
   Loop loop(tasks, session);
   loop.run();
   report.tasks = loop.reports();
   report.trials = session.budget.spent_trials();
+  report.disturbed_by_clock = session.hardware->disturbed().clock - before.clock;
+  report.disturbed_by_others = session.hardware->disturbed().others - before.others;
   report.cancelled = session.cancelled;
   loop.finish();
   report.wall_seconds = phases.settle();

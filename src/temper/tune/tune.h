@@ -98,7 +98,10 @@ struct TaskReport {
   std::string failure_reason;  ///< what the first failure said; empty without one
   double default_seconds = 0;  ///< 0: the default could not be measured
   double best_seconds = 0;     ///< the default's when nothing beats it
-  double gflops = 0;           ///< of the best; 0: unknown
+  /// Medians of the rounds of the final, where both have their least times from: what `temper bench` gives for the same
+  /// record.
+  double default_median_seconds = 0, best_median_seconds = 0;
+  double gflops = 0;  ///< of the best; 0: unknown
   std::optional<double> median_random_seconds;
   std::string best_candidate;  ///< text; empty when nothing ran
   bool default_kept = true;    ///< nothing beat the default beyond noise
@@ -117,6 +120,8 @@ struct Report {
   double wall_seconds = 0;
   PhaseSeconds phases;
   std::int64_t trials = 0;
+  /// Samples that were taken and do not count: the processor's clock changed, others had the CPU.
+  std::int64_t disturbed_by_clock = 0, disturbed_by_others = 0;
   bool cancelled = false;
 };
 

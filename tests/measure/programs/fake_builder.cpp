@@ -1,6 +1,9 @@
 // A builder for tests: the trace says what it shall do.
 //   artifact NAME   answers with the hand-written kernel of that name
+//   watch FILE      the same for "right", unless somebody holds that lock alone meanwhile, as those do who time
 //   crash, abort, hang, exit, throw, refuse, nonsense, eat_memory
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -12,6 +15,7 @@
 #include "artifacts/artifacts.h"
 #include "temper/measure/builder_loop.h"
 #include "temper/protocol/worker.h"
+#include "temper/support/unique_fd.h"
 
 namespace {
 
@@ -27,6 +31,19 @@ BuildReply build(const BuildRequest& request) {
     step.set_step("copy");
     step.set_seconds(0.5);
     reply.set_ir(request.compute() + "/" + request.target());
+    return reply;
+  }
+  if (trace.starts_with("watch ")) {
+    for (int look = 0; look < 20; ++look) {
+      const temper::UniqueFd lock(open(trace.substr(6).c_str(), O_RDWR | O_CLOEXEC));
+      if (flock(lock.get(), LOCK_SH | LOCK_NB) != 0) {
+        reply.set_failure(temper::protocol::FAILURE_COMPILE_ERROR);
+        reply.set_reason("something is timed while this is built");
+        return reply;
+      }
+      usleep(500);
+    }
+    reply.set_artifact(temper::testing::artifact_text("right"));
     return reply;
   }
   if (trace == "crash") {
