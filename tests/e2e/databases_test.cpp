@@ -4,6 +4,8 @@
 #include "e2e/command.h"
 #include "temper/store/sqlite_connection.h"
 #include "temper/store/sqlite_store.h"
+#include "temper/target/cpu.h"
+#include "temper/tune/task.h"
 
 namespace temper::e2e {
 namespace {
@@ -32,11 +34,24 @@ class Databases : public Programs {
                                                             {"db", "best", "--op", op, "--db", name},
                                                             {"db", "why-not", "--op", op, "--db", name},
                                                             {"db", "export", "out.jsonl", "--db", name},
+                                                            {"db", "nearest", "--op", op, "--db", name},
+                                                            {"db", "stats", "--db", name},
+                                                            {"db", "merge", name, "--db", "new.db"},
+                                                            {"db", "prune", "--keep", "1", "--db", name},
+                                                            {"db", "revalidate", "--db", name},
                                                             {"explain", "--record", "1", "--db", name}};
     for (const std::vector<std::string>& command : commands) expect_error_with(command, 1, parts);
     EXPECT_EQ(read_file(file(name)), before);
     EXPECT_FALSE(fs::exists(file("out.jsonl")));
+    EXPECT_FALSE(fs::exists(file("new.db")));
   }
+  /// Records as they would be of this machine and version.
+  void fill_for_this_machine(const std::string& name) const {
+    fill(name);
+    store::Connection(file(name), store::Connection::Access::ReadWrite, std::chrono::seconds(1))
+        .execute("UPDATE targets SET fingerprint = '" + target::fingerprint(target::detect()) + "'");
+  }
+  std::int64_t records(const std::string& name) const { return json({"db", "stats", "--db", name})["records"]; }
 };
 
 TEST_F(Databases, Corrupt) {
@@ -75,6 +90,13 @@ TEST_F(Databases, OnAReadOnlyMount) {
   ASSERT_TRUE(disk.make_read_only());
   expect_error_with({"tune", "--op", "matmul(m=8,n=8,k=8)", "--db", "a.db"}, 1, {"read-only", "a.db", "hint:"});
   expect_error_with({"tune", "--op", "matmul(m=8,n=8,k=8)", "--db", "new.db"}, 1, {"read-only", "new.db", "hint:"});
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"db", "merge", "a.db", "--db", "new.db"}, {"db", "prune", "--keep", "1"}, {"db", "revalidate"}}) {
+    std::vector<std::string> with_db = command;
+    if (command.back() != "new.db") with_db.insert(with_db.end(), {"--db", "a.db"});
+    expect_error_with(with_db, 1, {"read-only", "hint:"});
+  }
+  EXPECT_EQ(json({"db", "prune", "--keep", "1", "--dry-run", "--db", "a.db"})["removed"], 17);
   const Outcome list = temper({"db", "list", "--db", "a.db"});
   EXPECT_EQ(list.code, 0) << list;
   EXPECT_THAT(list.out, ::testing::HasSubstr("matmul"));
@@ -95,6 +117,9 @@ TEST_F(Databases, OnAFullDisk) {
                     {"the disk is full", "new.db", "hint: free some space"});
   expect_error_with({"db", "export", "out.jsonl", "--db", "a.db"}, 1, {"out.jsonl", "hint:"});
   EXPECT_FALSE(fs::exists(file("out.jsonl")));
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"db", "merge", "a.db", "--db", "new.db"}, {"db", "prune", "--vacuum", "--db", "a.db"}})
+    expect_error_with(command, 1, {"the disk is full", "hint: free some space"});
   EXPECT_EQ(records(), before);
   fs::remove(file("ballast"));
   EXPECT_EQ(records(), before);
@@ -169,6 +194,103 @@ TEST_F(Databases, AMissSaysWhichPartDiffers) {
   EXPECT_FALSE(miss["differences"].empty());
   expect_error_with({"db", "best", "--op", "matmul(m=1,n=512,k=64)", "--db", "a.db"}, 1,
                     {"no record of matmul(", "a.db", "why-not"});
+}
+
+TEST_F(Databases, AMissNamesTargetAndVersion) {
+  fill("a.db");
+  const auto why_not = [&] {
+    const nlohmann::json miss = json({"db", "why-not", "--op", "matmul(m=8,n=8,k=8)", "--db", "a.db"});
+    std::vector<std::string> fields;
+    for (const nlohmann::json& difference : miss["differences"]) fields.push_back(difference["field"]);
+    return fields;
+  };
+  store::Connection connection(file("a.db"), store::Connection::Access::ReadWrite, std::chrono::seconds(1));
+  const std::string key = tune::task_from_spec("matmul(m=8,n=8,k=8)", 1).key.text();
+  connection.execute("DELETE FROM records WHERE task_id > 1; UPDATE tasks SET key = '" + key + "' WHERE id = 1");
+  EXPECT_THAT(why_not(), ::testing::ElementsAre("target", "definition"));
+  connection.execute("UPDATE targets SET fingerprint = '" + target::fingerprint(target::detect()) + "'");
+  EXPECT_THAT(why_not(), ::testing::ElementsAre("definition"));
+  connection.execute("UPDATE records SET temper_version = '0.0.1'");
+  EXPECT_THAT(why_not(), ::testing::ElementsAre("temper version", "definition"));
+}
+
+TEST_F(Databases, NearestTasksComeWithTheirDistance) {
+  fill_for_this_machine("a.db");
+  const nlohmann::json near = json({"db", "nearest", "--task", "matmul(m=4,n=512,threads=1)", "--db", "a.db"});
+  ASSERT_EQ(near["tasks"].size(), 3U);
+  EXPECT_EQ(near["tasks"][0]["task"], "matmul(m=2,n=512,threads=1)");
+  EXPECT_EQ(near["tasks"][0]["distance"], 1);
+  EXPECT_EQ(near["tasks"][0]["best_seconds"], 1e-3);
+  const Outcome none = temper({"db", "nearest", "--task", "relu(n=4)", "--db", "a.db"});
+  EXPECT_EQ(none.code, 0) << none;
+  EXPECT_THAT(none.out, ::testing::HasSubstr("no records of relu on this machine"));
+  fill("other.db");
+  EXPECT_EQ(json({"db", "nearest", "--op", "matmul(m=4,n=512,k=8)", "--db", "other.db"})["tasks"].size(), 0U);
+  EXPECT_EQ(
+      json({"db", "nearest", "--op", "matmul(m=4,n=512,k=8)", "--any-target", "--db", "other.db"})["tasks"].size(), 3U);
+  expect_error_with({"db", "nearest", "--db", "a.db"}, 2, {"no task is named", "--op SPEC"});
+  expect_error_with({"db", "nearest", "--task", "broken(", "--db", "a.db"}, 2, {"broken("});
+}
+
+TEST_F(Databases, StatsCountWhatIsThere) {
+  fill_for_this_machine("a.db");
+  const nlohmann::json stats = json({"db", "stats", "--db", "a.db"});
+  EXPECT_EQ(stats["records"], 20);
+  EXPECT_EQ(stats["times"], 20);
+  EXPECT_EQ(stats["tasks"], 3);
+  EXPECT_EQ(stats["targets"][stats["target"].get<std::string>()], 20);
+  EXPECT_TRUE(stats["failures"].empty());
+  const Outcome text = temper({"db", "stats", "--db", "a.db"});
+  EXPECT_THAT(text.out, ::testing::HasSubstr("records   20 (0 with a trace)"));
+  EXPECT_THAT(text.out, ::testing::HasSubstr("20 records of this machine; 0 records of other Temper versions"));
+}
+
+TEST_F(Databases, MergingTwiceChangesNothing) {
+  fill("a.db", 12);
+  fill("b.db", 20);
+  const std::string before = read_file(file("b.db"));
+  const nlohmann::json merged = json({"db", "merge", "b.db", "--db", "a.db"});
+  EXPECT_EQ(merged["files"][0]["inserted"], 8);
+  EXPECT_EQ(merged["files"][0]["kept"], 12);
+  EXPECT_EQ(json({"db", "merge", "b.db", "a2.db", "--db", "a.db"}, 1)["error"]["code"], "not_found");
+  EXPECT_EQ(json({"db", "merge", "b.db", "--db", "a.db"})["files"][0]["kept"], 20);
+  EXPECT_EQ(records("a.db"), 20);
+  EXPECT_EQ(read_file(file("b.db")), before);
+  expect_error_with({"db", "merge", "a.db", "--db", "a.db"}, 2, {"cannot be merged into itself", "a.db"});
+  EXPECT_EQ(json({"db", "merge", "a.db", "b.db", "--db", "new.db"})["files"][0]["inserted"], 20);
+}
+
+TEST_F(Databases, PruningKeepsTheBestAndMakesTheFileSmaller) {
+  fill("a.db", 3000);
+  const std::vector<std::string> prune = {"db", "prune", "--keep", "2", "--db", "a.db"};
+  std::vector<std::string> dry = prune;
+  dry.emplace_back("--dry-run");
+  EXPECT_EQ(json(dry)["removed"], 2994);
+  EXPECT_EQ(records("a.db"), 3000);
+  EXPECT_EQ(json(prune)["reasons"]["slower"], 2994);
+  EXPECT_EQ(records("a.db"), 6);
+  const nlohmann::json vacuumed = json({"db", "prune", "--vacuum", "--db", "a.db"});
+  EXPECT_LT(vacuumed["bytes"], vacuumed["bytes_before"]);
+  EXPECT_EQ(fs::file_size(file("a.db")), vacuumed["bytes"].get<std::uintmax_t>());
+  EXPECT_EQ(records("a.db"), 6);
+  expect_error_with({"db", "prune", "--db", "a.db"}, 2, {"nothing is to be pruned"});
+  expect_error_with({"db", "prune", "--keep", "0", "--db", "a.db"}, 2, {"--keep"});
+  expect_error_with({"db", "prune", "--dry-run", "--vacuum", "--db", "a.db"}, 2, {"--vacuum"});
+}
+
+TEST_F(Databases, T4FilesAreWhatCompareReads) {
+  fill_for_this_machine("a.db");
+  store::Connection(file("a.db"), store::Connection::Access::ReadWrite, std::chrono::seconds(1))
+      .execute("UPDATE records SET min_seconds = 0.001 * id");
+  const std::string key = "matmul(m=1,n=512,threads=1)";
+  EXPECT_EQ(json({"db", "export", "t4.json", "--format", "t4", "--task", key, "--db", "a.db"})["records"], 7);
+  const nlohmann::json compared = json({"compare", "--space", "t4.json", "--strategy", "random", "--repeats", "3"});
+  EXPECT_FALSE(compared.empty());
+  expect_error_with({"db", "export", "t4.json", "--format", "t4", "--db", "a.db"}, 2, {"no task is named"});
+  expect_error_with({"db", "export", "t4.json", "--format", "t4", "--task", "matmul(m=77)", "--db", "a.db"}, 1,
+                    {"no record of matmul(m=77)", "a.db", "temper db list"});
+  expect_error_with({"db", "export", "a.jsonl", "--task", key, "--db", "a.db"}, 2, {"for T4 files"});
+  EXPECT_EQ(json({"db", "export", "a.jsonl", "--target", "nowhere", "--db", "a.db"})["records"], 0);
 }
 
 }  // namespace

@@ -11,10 +11,27 @@ using ::testing::StartsWith;
 
 class Usage : public Programs {};
 
-const std::vector<std::vector<std::string>> kCommands = {
-    {"tune"},       {"build"},        {"run"},          {"bench"},        {"explain"}, {"replay"},
-    {"db"},         {"target"},       {"operators"},    {"measure"},      {"compare"}, {"db", "list"},
-    {"db", "best"}, {"db", "export"}, {"db", "import"}, {"db", "why-not"}};
+const std::vector<std::vector<std::string>> kCommands = {{"tune"},
+                                                         {"build"},
+                                                         {"run"},
+                                                         {"bench"},
+                                                         {"explain"},
+                                                         {"replay"},
+                                                         {"db"},
+                                                         {"target"},
+                                                         {"operators"},
+                                                         {"measure"},
+                                                         {"compare"},
+                                                         {"db", "list"},
+                                                         {"db", "best"},
+                                                         {"db", "nearest"},
+                                                         {"db", "stats"},
+                                                         {"db", "why-not"},
+                                                         {"db", "merge"},
+                                                         {"db", "export"},
+                                                         {"db", "import"},
+                                                         {"db", "prune"},
+                                                         {"db", "revalidate"}};
 
 TEST_F(Usage, EveryCommandHasHelpThatNamesJson) {
   for (std::vector<std::string> command : kCommands) {

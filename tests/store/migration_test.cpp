@@ -105,10 +105,42 @@ TEST(Migration, ANewerFileIsRefusedAndLeftAsItIs) {
   EXPECT_EQ(read_file(path), before);
 }
 
-TEST(Migration, AnOlderFileCannotBeBroughtUpToDateReadOnly) {
+// What a step only makes faster is no reason to refuse a file that nobody may write.
+TEST(Migration, AnOlderFileIsReadWithoutBeingChanged) {
   const TemporaryFolder folder;
-  open_sqlite(folder.file("a.db"), OpenMode::Create);
-  EXPECT_NO_THROW(open_sqlite(folder.file("a.db"), OpenMode::ReadOnly));
+  const auto path = folder.file("old.db");
+  make_version1(path);
+  const std::string before = read_file(path);
+  {
+    const auto store = open_sqlite(path, OpenMode::ReadOnly);
+    EXPECT_EQ(store->best(matmul(1), "zen4", 1).at(0).id, 5);
+    EXPECT_TRUE(store->defaults(matmul(1), "zen4").empty());
+    EXPECT_EQ(store->nearest_tasks(matmul(1), 1, "").size(), 1u);
+    EXPECT_EQ(store->stats().format, 1);
+  }
+  EXPECT_EQ(read_file(path), before);
+  open_sqlite(path, OpenMode::ReadWrite);
+  EXPECT_EQ(open_sqlite(path, OpenMode::ReadOnly)->stats().format, 2);
+}
+
+TEST(Migration, TheOldestReadableVersionIsThatOfTheLastStepThatChangesReading) {
+  const Migration first{1, "", ""}, second{2, "", "", false}, third{3, "", ""}, fourth{4, "", "", false};
+  EXPECT_EQ(oldest_readable(std::array{first, second}), 1);
+  EXPECT_EQ(oldest_readable(std::array{first, second, third, fourth}), 3);
+}
+
+TEST(Migration, FilesOfEveryVersionAreReadAndExtended) {
+  for (const Migration& step : migrations()) {
+    const TemporaryFolder folder;
+    const std::string name = "version" + std::to_string(step.to) + ".sql";
+    connect(folder.file("old.db")).execute(read_file(std::string(TEMPER_SOURCE_DIR "/tests/store/") + name));
+    ASSERT_EQ(check_schema(connect(folder.file("old.db")), migrations()), step.to) << name;
+    const auto store = open_sqlite(folder.file("old.db"), OpenMode::ReadWrite);
+    EXPECT_EQ(store->best(matmul(1), "zen4", 9).at(0).candidate.text(), "packed{tile=6}") << name;
+    EXPECT_EQ(store->all(matmul(1), "zen4").size(), 2u) << name;
+    EXPECT_EQ(store->append(std::vector{measured(matmul(1), 8, 1e-6)}), (Appended{1, 0, 0})) << name;
+    EXPECT_EQ(store->stats().format, migrations().back().to);
+  }
 }
 
 }  // namespace

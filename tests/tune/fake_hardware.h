@@ -27,6 +27,7 @@ struct Fate {
   double race_seconds = 0;    ///< 0: as `seconds`
   double race_swing = 0;      ///< share by which races differ from `race_seconds`, upwards and downwards in turn
   double max_error = 0;
+  bool spoils_races = false;  ///< races that it takes part in have no result
 };
 using Table = std::function<Fate(const record::CandidateRecord&)>;
 
@@ -106,6 +107,7 @@ class FakeHardware final : public HardwareTest {
     for (const std::string& artifact : artifacts) {
       raced.insert(artifact);
       const Fate told = fate(artifact);
+      if (told.spoils_races) result.failure = record::FailureKind::Unstable;
       const double swing = races % 2 == 0 ? 1 + told.race_swing : 1 - told.race_swing;
       result.samples.emplace_back(static_cast<std::size_t>(rounds),
                                   swing * (told.race_seconds > 0 ? told.race_seconds : told.seconds));

@@ -103,17 +103,33 @@ TEST_F(LookupTest, ARecordThatCannotBeBuiltIsPassedOverAndNamed) {
   EXPECT_THAT(found.note, ::testing::HasSubstr("is passed over"));
 }
 
-TEST_F(LookupTest, OtherDefinitionsNeverCountAndOtherVersionsComeLast) {
+TEST_F(LookupTest, RecordsOfAnotherDefinitionVersionSchemaOrTargetAreNeverApplied) {
+  const auto expect_default = [&](const std::string& note) {
+    EXPECT_FALSE(best(*store_, task_, sample_target()).has_value());
+    const LookedUp found = find(store_.get());
+    EXPECT_FALSE(found.record.has_value());
+    EXPECT_THAT(found.note, ::testing::HasSubstr(note));
+  };
+  record::Record elsewhere = record(8, 1e-7);
+  elsewhere.target = "another";
+  add(elsewhere);
+  expect_default("");
   record::Record other = record(8, 0.1e-3);
   other.definition_hash ^= 1;
   add(other);
-  EXPECT_FALSE(best(*store_, task_, sample_target()).has_value());
-  record::Record old = record(2, 0.2e-3);
+  expect_default("record 2 is passed over: it is of another definition; `temper db revalidate` checks such records");
+  record::Record schema = record(4, 0.05e-3);
+  schema.schema = record::kRecordSchema - 1;
+  add(schema);
+  expect_default("record 3 is passed over");
+  record::Record old = record(2, 0.01e-3, kDefaultOrigin);
   old.temper_version = "0.0.1";
   add(old);
-  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, old.candidate);
-  add(record(4, 1e-3));
-  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, record(4, 0).candidate);
+  expect_default("record 4 is passed over: it is of another Temper version; `temper db revalidate`");
+  add(record(1, 1e-3));
+  EXPECT_EQ(best(*store_, task_, sample_target())->candidate, record(1, 0).candidate)
+      << "the default of another version is none to be held against";
+  EXPECT_EQ(find(store_.get()).note, "");
 }
 
 TEST_F(LookupTest, AnAlternativeIsScheduledByItsOwnDefinition) {

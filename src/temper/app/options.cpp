@@ -98,17 +98,17 @@ void check_work(const ModelOptions& options) {
   }
 }
 
-double parse_duration(const std::string& text) {
+double parse_duration(const std::string& text, const std::string& option) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   const std::string unit(end);
   const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
   if (end == text.c_str() || scale == 0 || !(value > 0) || !std::isfinite(value)) {
-    throw Error(ErrorCode::InvalidArgument, "'" + text + "' is not a time", "--budget",
+    throw Error(ErrorCode::InvalidArgument, "'" + text + "' is not a time", option,
                 "a number with s, m or h: 90s, 5m, 1.5h");
   }
   if (value * scale > kLongestSeconds) {
-    throw Error(ErrorCode::InvalidArgument, "'" + text + "' is too long", "--budget", "a year at most: 8760h");
+    throw Error(ErrorCode::InvalidArgument, "'" + text + "' is too long", option, "a year at most: 8760h");
   }
   return value * scale;
 }

@@ -26,8 +26,8 @@ void refuse_given(const CLI::App& command, std::initializer_list<const char*> op
 void check_timed_threads(int threads);
 /// Throws Error{InvalidArgument} unless exactly one of MODEL and --op is given.
 void check_work(const ModelOptions& options);
-/// Seconds of "300", "90s", "5m", "1.5h". Throws Error{InvalidArgument}.
-double parse_duration(const std::string& text);
+/// Seconds of "300", "90s", "5m", "1.5h". Throws Error{InvalidArgument} that names `option`.
+double parse_duration(const std::string& text, const std::string& option = "--budget");
 /// "1.23 ms", "45.6 us".
 std::string seconds_text(double seconds);
 

@@ -44,11 +44,23 @@ constexpr std::array kMigrations = {
       CREATE INDEX records_best ON records(task_id, target_id, min_seconds, id) WHERE failure = 'none';
       CREATE TABLE traces(record_id INTEGER PRIMARY KEY REFERENCES records(id), trace TEXT NOT NULL);
     )sql"},
+    Migration{2, "a task's default is found without reading its other records", R"sql(
+      CREATE INDEX records_default ON records(task_id, target_id) WHERE strategy = 'default';
+    )sql",
+              /*changes_reading=*/false},
 };
 
 }  // namespace
 
 std::span<const Migration> migrations() { return kMigrations; }
+
+int oldest_readable(std::span<const Migration> steps) {
+  int oldest = 0;
+  for (const Migration& step : steps) {
+    if (step.changes_reading) oldest = step.to;
+  }
+  return oldest;
+}
 
 int check_schema(const Connection& connection, std::span<const Migration> steps) {
   // One statement, so that the three are from one moment: another process may be making the tables.

@@ -1,25 +1,23 @@
 #include "temper/store/sqlite_store.h"
 
-#include <sqlite3.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <map>
 #include <mutex>
 #include <set>
-#include <system_error>
+#include <string>
+#include <tuple>
 #include <utility>
 
+#include "temper/store/conflict.h"
 #include "temper/store/sqlite_connection.h"
+#include "temper/store/sqlite_open.h"
 #include "temper/store/sqlite_queries.h"
-#include "temper/store/sqlite_schema.h"
+#include "temper/store/task_distance.h"
 #include "temper/support/error.h"
 
 namespace temper::store {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Runs a parser on stored text: what it refuses is damage to the database, not a mistake of the user.
 template <typename Parse>
@@ -80,9 +78,7 @@ class SqliteStore final : public Store {
   Appended append(std::span<const Record> records, OnConflict on_conflict) override {
     for (const Record& r : records) check_storable(r);
     const std::lock_guard lock(mutex_);
-    if (connection_->is_read_only()) {
-      throw Error(ErrorCode::Io, "the database was opened for reading only", location_, "open it for writing");
-    }
+    require_writable();
     Appended result;
     if (records.empty()) return result;
     Transaction transaction(*connection_, Transaction::Kind::Write);
@@ -120,23 +116,49 @@ class SqliteStore final : public Store {
     return read(statement(queries::kAll).bind(1, key).bind(2, target));
   }
 
+  std::vector<Record> newer(const TaskKey& task, std::string_view target, std::int64_t id) const override {
+    const std::string key = task.text();
+    const std::lock_guard lock(mutex_);
+    return read(statement(queries::kNewer).bind(1, key).bind(2, target).bind(3, id));
+  }
+
+  std::vector<Record> defaults(const TaskKey& task, std::string_view target) const override {
+    const std::string key = task.text();
+    const std::lock_guard lock(mutex_);
+    return read(statement(queries::kDefaults).bind(1, key).bind(2, target));
+  }
+
   std::vector<TaskSummary> tasks() const override {
     const std::lock_guard lock(mutex_);
     return read_summaries(statement(queries::kTasks));
   }
 
-  std::vector<TaskSummary> nearest_tasks(const TaskKey& task, int count) const override {
-    std::vector<TaskSummary> found;
+  std::vector<NearTask> nearest_tasks(const TaskKey& task, int count, std::string_view target) const override {
+    struct Found {
+      double distance;
+      std::int64_t task, target;
+    };
+    const std::lock_guard lock(mutex_);
+    const Transaction moment(*connection_, Transaction::Kind::Read);
+    std::vector<Found> found;
     {
-      const std::lock_guard lock(mutex_);
-      found = read_summaries(statement(queries::kTasks).bind(1, std::string_view(task.op)));
+      Statement& rows = statement(queries::kTasksOfOperator);
+      const StatementScope scope(rows);
+      rows.bind(1, std::string_view(task.op)).bind(2, target);
+      while (rows.step()) {
+        const TaskKey key = parse_stored(rows.text(0), location_, TaskKey::parse);
+        found.push_back({distance(task, key), rows.integer(1), rows.integer(2)});
+      }
     }
-    std::vector<std::pair<std::size_t, std::size_t>> order;  // differences, position
-    for (std::size_t i = 0; i < found.size(); ++i) order.emplace_back(compare_keys(task, found[i].task).size(), i);
-    std::sort(order.begin(), order.end());
-    order.resize(std::min(order.size(), static_cast<std::size_t>(std::max(count, 0))));
-    std::vector<TaskSummary> nearest;
-    for (const auto& [differences, i] : order) nearest.push_back(std::move(found[i]));
+    std::ranges::stable_sort(found, {}, &Found::distance);
+    found.resize(std::min(found.size(), static_cast<std::size_t>(std::max(count, 0))));
+    std::vector<NearTask> nearest;
+    for (const Found& near : found) {
+      const std::vector<TaskSummary> summary =
+          read_summaries(statement(queries::kTask).bind(1, near.task).bind(2, near.target));
+      TEMPER_CHECK(summary.size() == 1, "a task with records has no summary");
+      nearest.push_back({summary.front(), near.distance});
+    }
     return nearest;
   }
 
@@ -157,8 +179,75 @@ class SqliteStore final : public Store {
     while (rows.step()) visit(read_record(rows, location_));
   }
 
+  StoreStats stats() const override {
+    const std::lock_guard lock(mutex_);
+    const Transaction moment(*connection_, Transaction::Kind::Read);
+    StoreStats stats;
+    std::map<std::tuple<std::int64_t, std::string, std::string, std::int64_t>, std::int64_t> kinds;
+    {
+      Statement& rows = statement(queries::kOutcomes);
+      const StatementScope scope(rows);
+      while (rows.step()) ++kinds[{rows.integer(0), rows.text(1), rows.text(2), rows.integer(3)}];
+    }
+    std::map<std::int64_t, std::string> targets;
+    {
+      Statement& rows = statement(queries::kTargets);
+      const StatementScope scope(rows);
+      while (rows.step()) targets[rows.integer(0)] = rows.text(1);
+    }
+    for (const auto& [kind, records] : kinds) {
+      const auto& [target, outcome, version, schema] = kind;
+      stats.records += records;
+      stats.targets[targets[target]] += records;
+      stats.outcomes[outcome] += records;
+      stats.versions[version] += records;
+      stats.schemas[static_cast<int>(schema)] += records;
+    }
+    Statement& counts = statement(queries::kCounts);
+    const StatementScope scope(counts);
+    TEMPER_CHECK(counts.step(), "a count gave no row");
+    stats.tasks = counts.integer(0);
+    stats.traces = counts.integer(1);
+    stats.format = static_cast<int>(counts.integer(2));
+    stats.bytes = counts.integer(3);
+    stats.free_bytes = counts.integer(4);
+    return stats;
+  }
+
+  std::int64_t remove(std::span<const std::int64_t> ids) override {
+    const std::lock_guard lock(mutex_);
+    require_writable();
+    if (ids.empty()) return 0;
+    Transaction transaction(*connection_, Transaction::Kind::Write);
+    std::int64_t removed = 0;
+    for (const std::int64_t id : ids) {
+      run_with_id(queries::kDeleteTrace, id);
+      run_with_id(queries::kDeleteRecord, id);
+      removed += connection_->changes();
+    }
+    transaction.commit();
+    return removed;
+  }
+
+  void compact() override {
+    const std::lock_guard lock(mutex_);
+    require_writable();
+    {
+      Transaction transaction(*connection_, Transaction::Kind::Write);
+      connection_->execute(std::string(queries::kDropUnused));
+      transaction.commit();
+    }
+    connection_->execute("VACUUM");
+    connection_->execute("PRAGMA wal_checkpoint(TRUNCATE)");  // the new file is in the log until then
+  }
+
  private:
   enum class Outcome { Inserted, Replaced, Kept };
+
+  void require_writable() const {
+    if (!connection_->is_read_only()) return;
+    throw Error(ErrorCode::Io, "the database was opened for reading only", location_, "open it for writing");
+  }
 
   /// The prepared form of one of the texts above, made on its first use. `sql` must live as long as the store.
   Statement& statement(std::string_view sql) const {
@@ -204,23 +293,28 @@ class SqliteStore final : public Store {
   Outcome add(const Record& r, std::int64_t task, std::int64_t target, OnConflict on_conflict) {
     const std::string candidate = r.candidate.text();
     std::int64_t replaced = 0;
-    bool same_program = false;
+    bool same = false;
     {
       Statement& find = statement(queries::kFindRecord);
       const StatementScope scope(find);
       if (find.bind(1, task).bind(2, target).bind(3, std::string_view(candidate)).step()) {
-        same_program = std::bit_cast<std::uint64_t>(find.integer(1)) == r.definition_hash &&
-                       find.integer(2) == r.schema && find.text(3) == r.temper_version;
-        const bool has_result = find.text(4) != to_string(record::FailureKind::Unstable);
-        const bool stays =
-            on_conflict == OnConflict::Keep || (on_conflict == OnConflict::ReplaceStale && same_program && has_result);
-        if (stays) return Outcome::Kept;
-        replaced = find.integer(0);
+        Record stored;
+        stored.id = find.integer(0);
+        stored.definition_hash = std::bit_cast<std::uint64_t>(find.integer(1));
+        stored.schema = static_cast<int>(find.integer(2));
+        stored.temper_version = find.text(3);
+        stored.measurement.failure = parse_stored(find.text(4), location_, record::parse_failure_kind);
+        stored.measurement.repeats = static_cast<int>(find.integer(5));
+        stored.measurement.min_seconds = find.real(6);
+        stored.created_unix_ms = find.integer(7);
+        if (!gives_way(stored, r, on_conflict)) return Outcome::Kept;
+        same = same_program(stored, r);
+        replaced = stored.id;
       }
     }
     if (replaced != 0) run_with_id(queries::kDeleteTrace, replaced);
     // A number names a candidate of a program: a new measurement keeps it, another program gets another.
-    const bool changed = replaced != 0 && same_program;
+    const bool changed = replaced != 0 && same;
     if (replaced != 0 && !changed) run_with_id(queries::kDeleteRecord, replaced);
     const record::Measurement& m = r.measurement;
     Statement& insert = statement(changed ? queries::kChangeRecord : queries::kAddRecord);
@@ -261,101 +355,14 @@ class SqliteStore final : public Store {
   mutable std::map<std::string_view, Statement> statements_;
 };
 
-/// Puts the file in write-ahead mode. SQLite does not always wait for another process that does the same at this
-/// moment.
-void use_write_ahead_log(const Connection& connection) {
-  const auto deadline = std::chrono::steady_clock::now() + connection.busy_timeout();
-  while (true) {
-    try {
-      // A file system without shared memory answers with another mode: slower, but as safe.
-      connection.text("PRAGMA journal_mode = WAL");
-      return;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::Busy || std::chrono::steady_clock::now() >= deadline) throw;
-      sqlite3_sleep(10);
-    }
-  }
-}
-
-void check_path(const fs::path& path, OpenMode mode) {
-  if (path.empty()) {
-    throw Error(ErrorCode::InvalidArgument, "the database's path is empty", "--db",
-                "give the name of a file with --db");
-  }
-  std::error_code ignored;
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder, ignored)) {
-    throw Error(ErrorCode::NotFound, "the folder of the database does not exist", path.string(),
-                "make the folder '" + folder.string() + "', or give another file with --db");
-  }
-  if (fs::is_directory(path, ignored)) {
-    throw Error(ErrorCode::Io, "the database's path is a folder", path.string(), "give the name of a file with --db");
-  }
-  if (mode != OpenMode::Create && !fs::exists(path, ignored)) {
-    throw Error(ErrorCode::NotFound, "the database does not exist", path.string(),
-                "`temper tune` makes one; or give another file with --db");
-  }
-}
-
-std::unique_ptr<Connection> connect_for_writing(const fs::path& path, OpenMode mode, const SqliteOptions& options) {
-  const auto access = mode == OpenMode::Create ? Connection::Access::Create : Connection::Access::ReadWrite;
-  auto connection = std::make_unique<Connection>(path, access, options.busy_timeout);
-  check_schema(*connection, migrations());  // reads only: another program's or a newer file is left as it is
-  if (connection->is_read_only()) {
-    throw Error(ErrorCode::Io, "the database is read-only", path.string(),
-                "make the file and its folder writable, or give another file with --db");
-  }
-  use_write_ahead_log(*connection);
-  connection->execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
-  migrate(*connection, migrations());
-  return connection;
-}
-
-std::unique_ptr<Connection> connect_for_reading(const fs::path& path, const SqliteOptions& options) {
-  std::unique_ptr<Connection> connection;
-  int version = 0;
-  try {
-    connection = std::make_unique<Connection>(path, Connection::Access::ReadOnly, options.busy_timeout);
-    version = check_schema(*connection, migrations());
-  } catch (const Error& error) {
-    // Where nobody can write, the index of the write-ahead log cannot be made; then the file is read without it,
-    // which is right as long as the log is empty.
-    const fs::path folder = fs::absolute(path).parent_path();
-    if (error.code() != ErrorCode::Io || ::access(path.c_str(), R_OK) != 0 || ::access(folder.c_str(), W_OK) == 0)
-      throw;
-    std::error_code ignored;
-    const auto log_bytes = fs::file_size(path.string() + "-wal", ignored);
-    if (!ignored && log_bytes > 0) {
-      throw Error(ErrorCode::Io, "the database has changes that are not merged yet, and its folder is read-only",
-                  path.string(), "copy the file and its '-wal' companion to a writable folder");
-    }
-    connection = std::make_unique<Connection>(path, Connection::Access::Immutable, options.busy_timeout);
-    version = check_schema(*connection, migrations());
-  }
-  if (version == 0) {
-    throw Error(ErrorCode::NotFound, "the database is empty", path.string(), "`temper tune` fills it");
-  }
-  if (version < migrations().back().to) {
-    throw Error(ErrorCode::Version,
-                "the database is from an older Temper and cannot be brought up to date while read-only", path.string(),
-                "open it once for writing, for example with `temper tune`");
-  }
-  return connection;
-}
-
 }  // namespace
 
-std::unique_ptr<Store> open_sqlite(const fs::path& path, OpenMode mode, const SqliteOptions& options) {
-  check_path(path, mode);
-  auto connection =
-      mode == OpenMode::ReadOnly ? connect_for_reading(path, options) : connect_for_writing(path, mode, options);
-  return std::make_unique<SqliteStore>(std::move(connection), path.string(), options);
+std::unique_ptr<Store> open_sqlite(const std::filesystem::path& path, OpenMode mode, const SqliteOptions& options) {
+  return std::make_unique<SqliteStore>(connect(path, mode, options), path.string(), options);
 }
 
 std::unique_ptr<Store> open_in_memory(const SqliteOptions& options) {
-  auto connection = std::make_unique<Connection>("memory", Connection::Access::Memory, options.busy_timeout);
-  migrate(*connection, migrations());
-  return std::make_unique<SqliteStore>(std::move(connection), "memory", options);
+  return std::make_unique<SqliteStore>(connect_in_memory(options), "memory", options);
 }
 
 }  // namespace temper::store

@@ -23,8 +23,8 @@ struct SqliteOptions {
 
 /// Opens `path`; brings the schema of an older Temper up to date (not in ReadOnly mode).
 /// Throws: NotFound (no such file, or its folder), Io (read-only, no permission, full disk), Corrupt (no database, a
-/// damaged one, or another program's), InvalidArgument (no path), Version (from a newer Temper; or from an older one,
-/// in ReadOnly mode), Busy. The file is not changed when an error is thrown.
+/// damaged one, or another program's), InvalidArgument (no path), Version (from a newer Temper; in ReadOnly mode also
+/// from one so old that its file reads differently), Busy. The file is not changed when an error is thrown.
 std::unique_ptr<Store> open_sqlite(const std::filesystem::path& path, OpenMode mode, const SqliteOptions& options = {});
 
 /// A store in memory that is gone when the object is.

@@ -99,7 +99,8 @@ Miss Store::why_not(const Wanted& wanted) const {
   }
 
   // Another key or target: the nearest task of the same operator, preferably on the same target.
-  std::vector<TaskSummary> candidates = nearest_tasks(wanted.task, 1000);
+  std::vector<TaskSummary> candidates;
+  for (NearTask& near : nearest_tasks(wanted.task, 1000, {})) candidates.push_back(std::move(near.summary));
   if (candidates.empty()) candidates = tasks();  // the operator itself is new: show any task
   const TaskSummary* nearest = nullptr;
   for (const TaskSummary& task : candidates) {

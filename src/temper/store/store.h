@@ -2,11 +2,13 @@
 // opens it.
 //
 // A record is identified by (task, target, candidate). Failures are records like any other. `open_sqlite` in
-// `store/sqlite_store.h` opens the default implementation; `store/json_lines.h` exports and imports.
+// `store/sqlite_store.h` opens the default implementation; `store/json_lines.h` and `store/t4_export.h` export and
+// import, `store/merge.h` joins files. `docs/database.md` describes the file, its guarantees and its commands.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +41,8 @@ enum class OnConflict {
   Keep,
   /// The stored one always gives way, with its trace and id. For better measurements of the same candidate.
   Replace,
+  /// The one that says more stays, see `outranks` in `store/conflict.h`. For records of another store.
+  KeepBetter,
 };
 
 /// One task on one target.
@@ -50,6 +54,26 @@ struct TaskSummary {
   double best_seconds = 0;   ///< minimum of the best record; 0 when none is valid
   std::int64_t best_id = 0;  ///< 0 when none is valid
   std::int64_t updated_unix_ms = 0;
+};
+
+/// A task of the store beside the one that was asked for.
+struct NearTask {
+  TaskSummary summary;
+  double distance = 0;  ///< see `distance` in `store/task_distance.h`
+};
+
+/// What a store holds, counted.
+struct StoreStats {
+  std::int64_t tasks = 0;  ///< keys that have records, whatever their target
+  std::int64_t records = 0;
+  std::int64_t traces = 0;                       ///< records that keep their trace
+  std::map<std::string, std::int64_t> outcomes;  ///< "none" for times, else the kind of failure → records
+  std::map<std::string, std::int64_t> targets;   ///< fingerprint → records
+  std::map<std::string, std::int64_t> versions;  ///< Temper version → records
+  std::map<int, std::int64_t> schemas;           ///< record schema → records
+  int format = 0;                                ///< version of the file's own schema
+  std::int64_t bytes = 0;                        ///< of the file, without what is not merged into it yet
+  std::int64_t free_bytes = 0;                   ///< of these: `compact` gives them back
 };
 
 /// What a look-up wants, for `why_not`. An empty `temper_version` or absent `definition_hash` matches everything.
@@ -98,18 +122,34 @@ class Store {
   /// Every record of exactly this task and target, failures too, oldest first, without traces.
   virtual std::vector<Record> all(const TaskKey& task, std::string_view target) const = 0;
 
+  /// Those of `all` whose id is above `id`: what came since.
+  virtual std::vector<Record> newer(const TaskKey& task, std::string_view target, std::int64_t id) const = 0;
+
+  /// Those of `all` whose strategy is "default", with their traces: the untuned schedule of each version.
+  virtual std::vector<Record> defaults(const TaskKey& task, std::string_view target) const = 0;
+
   /// One entry for each task and target, ordered by the key's text, then the target.
   virtual std::vector<TaskSummary> tasks() const = 0;
 
-  /// Tasks of the same operator on any target, those whose keys differ in the fewest fields first; the task itself
-  /// included. Prior knowledge for search; never to be applied as it is.
-  virtual std::vector<TaskSummary> nearest_tasks(const TaskKey& task, int count) const = 0;
+  /// Tasks of the same operator on `target`, or on any target when it is empty; the least distance first, the task
+  /// itself included. Prior knowledge for search; never to be applied as it is.
+  virtual std::vector<NearTask> nearest_tasks(const TaskKey& task, int count, std::string_view target) const = 0;
 
   /// The record with this id and its trace. Throws NotFound.
   virtual Record record(std::int64_t id) const = 0;
 
   /// Calls `visit` with every record and its trace, oldest first, all from one moment. `visit` must not call the store.
   virtual void for_each(const std::function<void(const Record&)>& visit) const = 0;
+
+  virtual StoreStats stats() const = 0;
+
+  /// Removes these records and their traces in one transaction; ids that are not there are skipped. Returns how many
+  /// were removed. Their room is used again; `compact` makes the file smaller.
+  virtual std::int64_t remove(std::span<const std::int64_t> ids) = 0;
+
+  /// Gives unused room back to the file system. Needs as much room again while it works, and waits for whoever else has
+  /// the store open.
+  virtual void compact() = 0;
 
   /// Why `best` has no usable record for this: compares with the nearest one.
   Miss why_not(const Wanted& wanted) const;

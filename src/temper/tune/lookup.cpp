@@ -24,58 +24,57 @@ std::string passed_over(const record::Record& record, const std::string& reason)
   return "record " + std::to_string(record.id) + " is passed over: " + reason;
 }
 
-bool is_current(const record::Record& record) {
-  return record.schema == record::kRecordSchema && record.temper_version == version();
-}
-
 struct Usable {
   std::vector<record::Record> records;
-  std::string note;  ///< which faster ones differ too much from the reference
+  std::string note;  ///< which faster ones may not be used
 };
 
-/// The fastest records of this definition that are within `max_error`; reads on until there is one.
+/// What is said of a task whose only records are not of today.
+std::string not_checked(const record::Record& record) {
+  const std::string part = record.temper_version != version()       ? "Temper version"
+                           : record.schema != record::kRecordSchema ? "record schema"
+                                                                    : "definition";
+  return passed_over(record, "it is of another " + part + "; `temper db revalidate` checks such records");
+}
+
+/// The fastest records of today's version and definition that are within `max_error`; reads on until there is one.
 Usable fastest(const store::Store& store, const record::TaskKey& key, std::uint64_t definition_hash,
                const std::string& fingerprint, double max_error) {
   for (int count = kRecordsRead;; count *= 2) {
     Usable out;
+    const record::Record* stale = nullptr;
     const std::vector<record::Record> read = store.best(key, fingerprint, count);
     for (const record::Record& record : read) {
-      if (record.definition_hash != definition_hash) continue;
-      if (within_max_error(record.candidate.design, record.measurement, max_error)) {
+      if (!is_current(record, definition_hash)) {
+        if (stale == nullptr) stale = &record;
+      } else if (within_max_error(record.candidate.design, record.measurement, max_error)) {
         out.records.push_back(record);
       } else if (out.note.empty() && out.records.empty()) {
         out.note = passed_over(record, beyond_max_error(record.measurement, max_error));
       }
     }
+    if (out.records.empty() && out.note.empty() && stale != nullptr) out.note = not_checked(*stale);
     if (!out.records.empty() || read.size() < static_cast<std::size_t>(count)) return out;
   }
 }
 
 /// Records that may be used, in the order in which they should be: the preferred winner, the others fastest first, then
-/// the default's if it is known; other versions' last.
+/// the default's if it is known.
 Usable usable(const store::Store& store, const record::TaskKey& key, std::uint64_t definition_hash,
               const target::Target& target, double max_error) {
   const std::string fingerprint = target::fingerprint(target);
   auto [records, note] = fastest(store, key, definition_hash, fingerprint, max_error);
-  const auto old = std::stable_partition(records.begin(), records.end(), is_current);
   if (records.empty()) return {{}, note};
-  lead_with_preferred(records.begin(), old,
+  lead_with_preferred(records.begin(), records.end(),
                       [](const record::Record& record) -> const record::Measurement& { return record.measurement; });
   std::optional<record::Record> untuned;
-  for (record::Record& record : store.all(key, fingerprint)) {
-    const bool matches = record.strategy == kDefaultOrigin && record.measurement.ok() &&
-                         record.definition_hash == definition_hash && is_current(record);
-    if (matches) untuned = std::move(record);
+  for (record::Record& record : store.defaults(key, fingerprint)) {
+    if (record.measurement.ok() && is_current(record, definition_hash)) untuned = std::move(record);
   }
   if (!untuned) return {std::move(records), note};
-  untuned = store.record(untuned->id);  // with its trace
-  std::vector<record::Record> result;
-  for (record::Record& record : records) {
-    if (!is_current(record) || beats(record.measurement, untuned->measurement)) result.push_back(std::move(record));
-  }
-  const auto first_old = std::ranges::find_if(result, [](const record::Record& r) { return !is_current(r); });
-  result.insert(first_old, std::move(*untuned));
-  return {std::move(result), note};
+  std::erase_if(records, [&](const record::Record& r) { return !beats(r.measurement, untuned->measurement); });
+  records.push_back(std::move(*untuned));
+  return {std::move(records), note};
 }
 
 const ir::Compute* definition_of(const Task& task, std::string_view algorithm) {

@@ -23,8 +23,9 @@ enum class Mode { Off, Cached, On };
 Mode mode_from_environment();
 
 /// The fastest record of this task and target that describes this very definition, or an alternative whose measured
-/// error is at most `max_error` (`Options::max_error`). Records of another Temper version count only if none of this
-/// version is there. Nothing: a miss, which `store.why_not` explains.
+/// error is at most `max_error` (`Options::max_error`). Records of another Temper version, record schema or definition
+/// never count: `revalidate` in `tune/revalidate.h` says which of them still hold. Nothing: a miss, which
+/// `store.why_not` explains.
 std::optional<record::Record> best(const store::Store& store, const Task& task, const target::Target& target,
                                    double max_error = kMaxError);
 

@@ -38,11 +38,6 @@ Measurement failed(FailureKind kind, std::string reason) {
   return measurement;
 }
 
-bool is_current(const record::Record& record, std::uint64_t definition_hash) {
-  return record.definition_hash == definition_hash && record.schema == record::kRecordSchema &&
-         record.temper_version == version();
-}
-
 }  // namespace
 
 TaskTuner::TaskTuner(const Task& task, std::size_t number, Session& session)
@@ -93,16 +88,27 @@ void TaskTuner::begin() {
 
 void TaskTuner::resume() {
   if (session_->options->store == nullptr) return;
-  const record::Record* stale = nullptr;
   const std::vector<record::Record> records = session_->options->store->all(task_->key, session_->fingerprint);
+  take(records);
+  const record::Record* stale = nullptr;
+  for (const record::Record& record : records) {
+    if (is_current(record, task_->definition_hash) || !record.measurement.ok()) continue;
+    if (stale == nullptr || record.measurement.min_seconds < stale->measurement.min_seconds) stale = &record;
+  }
+  if (stale == nullptr) return;
+  try {
+    const search::Candidate candidate = search::from_record(*space_, stale->candidate);
+    if (index_->contains(candidate)) proposals_.push_back(candidate);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::NotFound) throw;
+  }
+}
+
+void TaskTuner::take(std::span<const record::Record> records) {
   std::vector<search::Told> told;
   for (const record::Record& record : records) {
-    if (!is_current(record, task_->definition_hash)) {
-      const bool faster = record.measurement.ok() &&
-                          (stale == nullptr || record.measurement.min_seconds < stale->measurement.min_seconds);
-      if (faster) stale = &record;
-      continue;
-    }
+    newest_ = std::max(newest_, record.id);
+    if (!is_current(record, task_->definition_hash)) continue;
     try {
       const search::Candidate candidate = search::from_record(*space_, record.candidate);
       if (at_.contains(candidate)) continue;
@@ -123,22 +129,22 @@ void TaskTuner::resume() {
   }
   strategy_->tell(told);
   scorer_->tell(told);
-  if (stale == nullptr) return;
-  try {
-    const search::Candidate candidate = search::from_record(*space_, stale->candidate);
-    if (index_->contains(candidate)) proposals_.push_back(candidate);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::NotFound) throw;
-  }
+}
+
+void TaskTuner::hear_others() {
+  if (session_->options->store == nullptr) return;
+  const std::vector<record::Record> records =
+      session_->options->store->newer(task_->key, session_->fingerprint, newest_);
+  if (!records.empty()) take(records);
 }
 
 void TaskTuner::transfer() {
   transferred_ = true;
   const store::Store* store = session_->options->store;
   if (store == nullptr || !session_->options->transfer) return;
-  for (const store::TaskSummary& near : store->nearest_tasks(task_->key, kNearestTasks)) {
-    if (near.task == task_->key || near.target != session_->fingerprint) continue;
-    for (const record::Record& record : store->best(near.task, near.target, 1)) {
+  for (const store::NearTask& near : store->nearest_tasks(task_->key, kNearestTasks, session_->fingerprint)) {
+    if (near.summary.task == task_->key) continue;
+    for (const record::Record& record : store->best(near.summary.task, near.summary.target, 1)) {
       if (record.schema != record::kRecordSchema || record.temper_version != version()) continue;
       try {
         const search::Candidate candidate = search::from_record(*space_, record.candidate);
@@ -166,6 +172,7 @@ void TaskTuner::step(int count) {
   if (const std::optional<std::int64_t> left = session_->budget.trials_left())
     count = static_cast<int>(std::min<std::int64_t>(count, *left));
   if (!transferred_) transfer();
+  hear_others();
   std::vector<search::Candidate> batch = std::exchange(proposals_, {});
   if (static_cast<int>(batch.size()) > count) batch.resize(static_cast<std::size_t>(count));
   const std::int64_t before = trials_;

@@ -66,7 +66,12 @@ class TaskTuner {
 
   /// Throws Error{Unsupported} when the tensors exceed what processes exchange.
   void check_size() const;
+  /// Takes what the store knows of the task, and proposes the best of what another version measured.
   void resume();
+  /// Counts current records as measured, without a trial; those of candidates that are known already are skipped.
+  void take(std::span<const record::Record> records);
+  /// Takes what other tuners have stored since: nothing is measured twice but what is in flight in two of them.
+  void hear_others();
   /// Proposes what won for similar tasks.
   void transfer();
   /// Measures what is new of `batch`; false when the budget ended or a stop was requested before all were done.
@@ -126,6 +131,7 @@ class TaskTuner {
 
   std::vector<Entry> entries_;
   search::CandidateMap<std::size_t> at_;  ///< candidate → entry
+  std::int64_t newest_ = 0;               ///< the greatest number among the records that were read
   std::vector<std::size_t> uncommitted_;
   std::vector<double> best_by_trial_;  ///< the best after each trial, resumed ones first; 0: nothing ran
   std::map<std::string, std::int64_t> failures_;
