@@ -140,6 +140,68 @@ TEST_P(EveryStrategy, WorksWhenEverythingFailsOrNothingIsValid) {
   EXPECT_TRUE(make_strategy(name(), {.space = &empty, .scorer = with_scorer() ? &scorer : nullptr})->ask(5).empty());
 }
 
+/// At most two knobs away, or the same in the words of another design.
+bool is_near(const SpaceIndex& index, const Candidate& candidate, const Candidate& best) {
+  if (candidate.design != best.design) return index.translate(best, candidate.design) == candidate;
+  int changed = 0;
+  for (std::size_t knob = 0; knob < best.choice.size(); ++knob) changed += candidate.choice[knob] != best.choice[knob];
+  return changed <= 2;
+}
+
+TEST_P(EveryStrategy, RefinesTheBestInTheLastTenthOfABudgetOrSaysThatItCannot) {
+  const FakeSpace space = toy_matmul();
+  const SpaceIndex index(space);
+  FakeScorer scorer(space, 0.5);
+  const auto info = std::ranges::find(strategies(), name(), &StrategyInfo::name);
+  Ranking measured;
+  const std::unique_ptr<Strategy> strategy =
+      make_strategy(name(), {.space = &space, .scorer = with_scorer() ? &scorer : nullptr, .seed = 3});
+  const auto near_share = [&](int batches) {
+    int near = 0, asked = 0;
+    for (int i = 0; i < batches; ++i) {
+      const std::vector<Candidate> candidates = strategy->ask(8);
+      std::vector<Told> told;
+      for (const Candidate& candidate : candidates) {
+        bool found = false;
+        for (std::size_t place = 0; place < std::min<std::size_t>(measured.size(), 4); ++place)
+          found = found || is_near(index, candidate, measured[place].candidate);
+        near += found ? 1 : 0;
+        ++asked;
+        told.push_back(toy_measure(space, candidate));
+      }
+      for (const Told& result : told) measured.record(result);
+      strategy->tell(told);
+    }
+    return static_cast<double>(near) / asked;
+  };
+  strategy->set_progress(0);
+  EXPECT_LT(near_share(8), 0.9) << "at the start it explores";
+  strategy->set_progress(0.9);
+  const double share = near_share(3);
+  if (info->refines) {
+    EXPECT_EQ(share, 1);
+  } else {
+    EXPECT_LT(share, 1) << "it can, and should say so";
+  }
+}
+
+TEST_P(EveryStrategy, GoesOnWhereNothingIsLeftToRefine) {
+  const FakeSpace space({{"a", {{"x", range(1, 9)}, {"y", range(1, 9)}, {"z", range(1, 9)}}, {}}});
+  class Constant : public Scorer {
+    std::vector<double> score(std::span<const Candidate> c) override { return std::vector<double>(c.size(), 1.0); }
+  } scorer;
+  const std::unique_ptr<Strategy> strategy =
+      make_strategy(name(), {.space = &space, .scorer = with_scorer() ? &scorer : nullptr, .seed = 3});
+  strategy->set_progress(1);
+  std::size_t asked = 0;
+  for (std::vector<Candidate> batch; !(batch = strategy->ask(16)).empty(); asked += batch.size()) {
+    std::vector<Told> told;
+    for (const Candidate& candidate : batch) told.push_back({candidate, true, 1.0 + candidate.choice[0]});
+    strategy->tell(told);
+  }
+  EXPECT_EQ(asked, 9u * 9 * 9);
+}
+
 /// Those that look at measurements.
 class GuidedStrategy : public EveryStrategy {};
 

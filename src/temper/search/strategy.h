@@ -15,6 +15,9 @@
 
 namespace temper::search {
 
+/// Share of a budget after which strategies refine the best.
+inline constexpr double kRefineFrom = 0.9;
+
 struct Told {
   Candidate candidate;
   bool ok = false;
@@ -30,8 +33,9 @@ class Strategy {
   /// Measurements, of candidates that were asked for or of others (records of an earlier run). A result for the same
   /// candidate may come twice; the last one counts.
   virtual void tell(std::span<const Told> results) = 0;
-  /// How much of the budget is spent, from 0 to 1, whatever it is counted in; call it before `ask`. A strategy that
-  /// turns from exploration to refinement near the end needs it, the others ignore it.
+  /// How much of the budget is spent, from 0 to 1, whatever it is counted in; call it before `ask`. From `kRefineFrom`
+  /// on a strategy stops exploring: what it asks for then are neighbours and mutations of the best that were measured.
+  /// One that cannot says so (`StrategyInfo::refines`) and ignores it.
   virtual void set_progress(double /*fraction*/) {}
 };
 
@@ -59,6 +63,7 @@ struct StrategyInfo {
   std::string doc;
   std::vector<Option> options;
   std::unique_ptr<Strategy> (*make)(const StrategyContext&);
+  bool refines = true;  ///< obeys `Strategy::set_progress` at the end of a budget
 };
 /// The one table of strategies; the first one is the default.
 std::span<const StrategyInfo> strategies();

@@ -24,8 +24,9 @@ std::uint64_t RandomOrder::next(RandomStream& random) {
   return result;
 }
 
-StrategyBase::StrategyBase(const StrategyContext& context, std::string_view name)
+StrategyBase::StrategyBase(const StrategyContext& context, std::string_view name, Refinement refinement)
     : context_(context),
+      refinement_(refinement),
       own_index_(context.index ? nullptr : std::make_unique<const SpaceIndex>(*context.space)),
       index_(context.index ? context.index : own_index_.get()),
       random_(RandomStream(context.seed).fork(name)),
@@ -36,7 +37,8 @@ std::vector<Candidate> StrategyBase::ask(int count) {
   TEMPER_CHECK(count >= 0, "a strategy was asked for a negative number of candidates");
   batch_.clear();
   wanted_ = count;
-  if (count > 0 && !unseen_.empty()) propose(count);
+  if (refinement_ == Refinement::Base && progress_ >= kRefineFrom && !measured_.empty()) refine(count);
+  if (missing() > 0 && !unseen_.empty()) propose(missing());
   while (missing() > 0 && accept_random()) {
   }
   return std::exchange(batch_, {});
@@ -49,6 +51,48 @@ void StrategyBase::tell(std::span<const Told> results) {
     measured_.record(told);
   }
   learn(results);
+}
+
+std::vector<Candidate> StrategyBase::unseen(std::vector<Candidate> candidates) const {
+  std::erase_if(candidates, [&](const Candidate& candidate) { return seen(candidate); });
+  return candidates;
+}
+
+void StrategyBase::refine(int count) {
+  constexpr std::size_t kIncumbents = 4, kMostRanked = 256;
+  const int keep = std::max(missing() - count, 0);
+  const std::size_t incumbents = std::min(measured_.size(), kIncumbents);
+  for (std::size_t i = 0; i < incumbents && missing() > keep; ++i) {
+    const Candidate& incumbent = measured_[i].candidate;
+    std::vector<Candidate> near = index_->neighbours(incumbent, Reach::Any);
+    for (int design = 0; design < index_->designs(); ++design) {
+      if (design != incumbent.design && index_->size(design) > 0) near.push_back(index_->translate(incumbent, design));
+    }
+    accept_refinements(unseen(std::move(near)), keep);
+    if (missing() <= keep) break;
+    // There can be many thousands of pairs: a random share of them is ranked.
+    std::vector<Candidate> pairs = unseen(index_->pair_neighbours(incumbent, Reach::Any));
+    random_.shuffle(pairs);
+    pairs.resize(std::min(pairs.size(), kMostRanked));
+    accept_refinements(std::move(pairs), keep);
+  }
+  constexpr int kTries = 32, kFarthest = 4;
+  for (int attempt = 0; attempt < kTries * count && missing() > keep; ++attempt) {
+    const Candidate& incumbent = measured_[static_cast<std::size_t>(attempt) % incumbents].candidate;
+    accept(index_->mutate(incumbent, 3 + attempt % (kFarthest - 2), random_));
+  }
+}
+
+void StrategyBase::accept_refinements(std::vector<Candidate> candidates, int keep) {
+  if (candidates.empty()) return;
+  const std::vector<double> scores = has_scorer() ? score(candidates) : std::vector<double>();
+  std::vector<Scored> ranked;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const double value = has_scorer() ? scores[i] : random_.uniform_real();
+    if (std::isfinite(value)) ranked.push_back({std::move(candidates[i]), value});
+  }
+  sort_by_score(ranked);
+  for (std::size_t i = 0; i < ranked.size() && missing() > keep; ++i) accept(ranked[i].candidate);
 }
 
 bool StrategyBase::accept(const Candidate& candidate) {
@@ -72,7 +116,7 @@ std::vector<double> StrategyBase::score(std::span<const Candidate> candidates) {
 }
 
 std::vector<Candidate> StrategyBase::worth_measuring(std::vector<Candidate> candidates) {
-  std::erase_if(candidates, [&](const Candidate& candidate) { return seen(candidate); });
+  candidates = unseen(std::move(candidates));
   if (!has_scorer() || candidates.empty()) return candidates;
   const std::vector<double> scores = score(candidates);
   std::vector<Candidate> result;

@@ -27,6 +27,14 @@ class RandomOrder {
   std::unordered_map<std::uint64_t, std::uint64_t> moved_;
 };
 
+/// A candidate and how promising it is.
+struct Scored {
+  Candidate candidate;
+  double score = 0;
+};
+/// Best score first; equal scores in an order that depends on the candidates alone.
+void sort_by_score(std::vector<Scored>& candidates);
+
 class StrategyBase : public Strategy {
  public:
   std::vector<Candidate> ask(int count) final;
@@ -34,14 +42,27 @@ class StrategyBase : public Strategy {
   void set_progress(double fraction) final { progress_ = fraction; }
 
  protected:
+  /// Who refines the best in the last part of a budget (`kRefineFrom`).
+  enum class Refinement : std::uint8_t {
+    Base,  ///< `ask` does, before it calls `propose`
+    Own,   ///< `propose` does
+    None,  ///< nobody: the strategy cannot, as `StrategyInfo::refines` says
+  };
   /// `name` separates the random numbers of strategies that share a seed.
-  StrategyBase(const StrategyContext& context, std::string_view name);
+  StrategyBase(const StrategyContext& context, std::string_view name, Refinement refinement = Refinement::Base);
 
   /// Offers candidates to `accept`, best first, until it holds `count` or ideas run out; the base fills the rest at
   /// random.
   virtual void propose(int count) = 0;
   /// Called after the results have been added to `measured()`.
   virtual void learn(std::span<const Told> /*results*/) {}
+
+  /// Accepts up to `count` unseen candidates around the best few that were measured, taken up in order of speed: all
+  /// that differ from one in a single knob or lie in another design, then those that differ in two, then others.
+  void refine(int count);
+  /// Accepts of `candidates`, which are unseen, the best until only `keep` are missing: by the scorer, which also drops
+  /// what cannot be built; without one in random order. A strategy with a model of its own knows better.
+  virtual void accept_refinements(std::vector<Candidate> candidates, int keep);
 
   /// Adds a candidate to the batch unless it is invalid, was seen before or the batch is full. Returns whether it was
   /// added.
@@ -69,7 +90,10 @@ class StrategyBase : public Strategy {
   bool seen(const Candidate& candidate) const { return seen_.contains(candidate); }
 
  private:
+  std::vector<Candidate> unseen(std::vector<Candidate> candidates) const;
+
   StrategyContext context_;
+  Refinement refinement_;
   std::unique_ptr<const SpaceIndex> own_index_;
   const SpaceIndex* index_;
   RandomStream random_;
@@ -81,14 +105,6 @@ class StrategyBase : public Strategy {
   std::vector<Candidate> batch_;
   int wanted_ = 0;
 };
-
-/// A candidate and how promising it is.
-struct Scored {
-  Candidate candidate;
-  double score = 0;
-};
-/// Best score first; equal scores in an order that depends on the candidates alone.
-void sort_by_score(std::vector<Scored>& candidates);
 
 /// Picks `count` of those `candidates` that have a finite score, greedily: high scores, but each knob value and design
 /// that the batch already has counts less the next time. `weight` 0 takes the best scores; 1 lets a wholly new

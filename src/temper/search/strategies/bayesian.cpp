@@ -28,6 +28,15 @@ class Bayesian : public StrategyBase {
     }
   }
 
+  void accept_refinements(std::vector<Candidate> candidates, int keep) override {
+    const auto filter = [&](std::vector<Candidate> near) { return worth_measuring(std::move(near)); };
+    while (missing() > keep) {
+      const std::optional<Candidate> next = search_.next_of(candidates, filter);
+      if (!next) return;
+      accept(*next);
+    }
+  }
+
   void learn(std::span<const Told> results) override {
     for (const Told& told : results) {
       if (index().contains(told.candidate)) search_.tell(told);

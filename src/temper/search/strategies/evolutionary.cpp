@@ -1,9 +1,9 @@
 // Model-guided evolution, the default. Each batch evolves a population on predicted scores: it starts from the best
 // measured candidates and fresh random ones, and a few generations of crossover and mutation score thousands of
 // candidates, of which about 1% are measured: the best, kept diverse, and a random share against the model's blind
-// spots. (After the evolutionary search of Ansor: Zheng et al., OSDI 2020, section 5.1.) Near the end of a budget a
-// growing share of the batch refines: neighbours of the best measured candidates, ranked by the model, so that no
-// single-knob improvement of the winner is left untried where the budget allows. Without a scorer it learns a model of
+// spots. (After the evolutionary search of Ansor: Zheng et al., OSDI 2020, section 5.1.) Before the last tenth of a
+// budget, where everyone refines, a growing share of the batch does already, so that no single-knob improvement of the
+// winner is left untried where the budget allows. Without a scorer it learns a model of
 // the knobs itself, from its own measurements, and evolves the pool of that (`surrogate/pool_search.h`).
 #include <algorithm>
 #include <cmath>
@@ -47,59 +47,20 @@ class Evolutionary : public StrategyBase {
   /// A whole number near `share`, right on average.
   int rounded(double share) { return static_cast<int>(std::floor(share + random().uniform_real())); }
 
-  /// None before `refine_from`, then rising to `refine_share` at the end of the budget.
+  /// None before `refine_from`, then half of `refine_share`, rising towards all of it at the end of the budget.
   double refined_share() const {
     const double from = option("refine_from");
     if (progress() < from || from >= 1) return 0;
     return option("refine_share") * std::min(1.0, 0.5 + 0.5 * (progress() - from) / (1 - from));
   }
 
-  /// Up to `count` unseen neighbours of the best measured candidates, taken up in order of speed: all single-knob ones
-  /// of a candidate and, after those, moves of two knobs.
-  void refine(int count) {
-    const int keep = missing() - count;
-    constexpr std::size_t kIncumbents = 4;
-    for (std::size_t i = 0; i < std::min(measured().size(), kIncumbents) && missing() > keep; ++i) {
-      const Candidate& incumbent = measured()[i].candidate;
-      for (const bool pairs : {false, true}) {
-        std::vector<Candidate> near =
-            pairs ? index().pair_neighbours(incumbent, Reach::Any) : index().neighbours(incumbent, Reach::Any);
-        if (!pairs) {
-          for (int design = 0; design < index().designs(); ++design) {
-            if (design != incumbent.design && index().size(design) > 0)
-              near.push_back(index().translate(incumbent, design));
-          }
-        }
-        std::erase_if(near, [&](const Candidate& candidate) { return seen(candidate); });
-        if (near.empty()) continue;
-        if (pairs) {
-          // There can be many thousands: a random share of them is ranked.
-          random().shuffle(near);
-          near.resize(std::min(near.size(), static_cast<std::size_t>(option("population"))));
-        }
-        if (own_model_) {
-          while (missing() > keep) {
-            const std::optional<Candidate> next = own_model_->next_of(near, worth());
-            if (!next) break;
-            accept(*next);
-          }
-          continue;
-        }
-        std::vector<Scored> ranked = rank(near);
-        for (std::size_t n = 0; n < ranked.size() && missing() > keep; ++n) accept(ranked[n].candidate);
-      }
+  void accept_refinements(std::vector<Candidate> candidates, int keep) override {
+    if (!own_model_) return StrategyBase::accept_refinements(std::move(candidates), keep);
+    while (missing() > keep) {
+      const std::optional<Candidate> next = own_model_->next_of(candidates, worth());
+      if (!next) return;
+      accept(*next);
     }
-  }
-
-  /// Best first by the scorer.
-  std::vector<Scored> rank(const std::vector<Candidate>& candidates) {
-    std::vector<Scored> ranked;
-    const std::vector<double> scores = score(candidates);
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (std::isfinite(scores[i])) ranked.push_back({candidates[i], scores[i]});
-    }
-    sort_by_score(ranked);
-    return ranked;
   }
 
   void evolve_on_scores(int count) {
@@ -198,8 +159,8 @@ StrategyInfo evolutionary_strategy() {
            {"crossover", 0.4, 0, 1, "probability that a child has two parents"},
            {"epsilon", 0.05, 0, 1, "share of each batch that is random"},
            {"diversity", 0.1, 0, 10, "weight of knob values that are new in a batch against predicted score"},
-           {"refine_from", 0.6, 0, 1, "share of the budget after which refinement begins; 1: never"},
-           {"refine_share", 0.7, 0, 1, "share of a batch that refines at the end of the budget"}},
+           {"refine_from", 0.6, 0, 1, "share of the budget after which refinement begins; 1: only in the last tenth"},
+           {"refine_share", 0.7, 0, 1, "share of a batch that refines towards the last tenth of the budget"}},
           make};
 }
 

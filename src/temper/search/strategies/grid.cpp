@@ -40,7 +40,7 @@ std::uint64_t even_stride(std::uint64_t size) {
 
 class Grid : public StrategyBase {
  public:
-  explicit Grid(const StrategyContext& context) : StrategyBase(context, "grid") {
+  explicit Grid(const StrategyContext& context) : StrategyBase(context, "grid", Refinement::None) {
     const std::uint64_t size = index().size();
     if (size == 0) return;
     if (option("lexicographic") != 0) return;
@@ -72,7 +72,8 @@ StrategyInfo grid_strategy() {
   return {"grid",
           "every valid candidate once, spread evenly over the space",
           {{"lexicographic", 0, 0, 1, "1: in plain order from the first candidate, for exhausting small spaces", true}},
-          make};
+          make,
+          false};
 }
 
 }  // namespace temper::search

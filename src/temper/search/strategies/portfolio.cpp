@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 4> kMembers{"evolutionary", "bayesian", "
 class Portfolio : public StrategyBase {
  public:
   explicit Portfolio(const StrategyContext& context)
-      : StrategyBase(context, "portfolio"),
+      : StrategyBase(context, "portfolio", Refinement::Own),
         bandit_(kMembers.size(), {option("floor"), option("memory"), option("trust")}) {
     for (const std::string_view name : kMembers) {
       StrategyContext own = context;

@@ -7,7 +7,7 @@ namespace {
 
 class Random : public StrategyBase {
  public:
-  explicit Random(const StrategyContext& context) : StrategyBase(context, "random") {}
+  explicit Random(const StrategyContext& context) : StrategyBase(context, "random", Refinement::None) {}
 
  protected:
   void propose(int) override {
@@ -20,6 +20,8 @@ std::unique_ptr<Strategy> make(const StrategyContext& context) { return std::mak
 
 }  // namespace
 
-StrategyInfo random_strategy() { return {"random", "uniformly random valid candidates, without repetition", {}, make}; }
+StrategyInfo random_strategy() {
+  return {"random", "uniformly random valid candidates, without repetition", {}, make, false};
+}
 
 }  // namespace temper::search

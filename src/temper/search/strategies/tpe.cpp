@@ -52,6 +52,17 @@ class Tpe : public StrategyBase {
     }
   }
 
+  void accept_refinements(std::vector<Candidate> candidates, int keep) override {
+    estimate();
+    std::vector<Scored> ranked;
+    for (Candidate& candidate : worth_measuring(std::move(candidates))) {
+      const double value = promise(candidate);
+      ranked.push_back({std::move(candidate), value});
+    }
+    sort_by_score(ranked);
+    for (std::size_t i = 0; i < ranked.size() && missing() > keep; ++i) accept(ranked[i].candidate);
+  }
+
   void learn(std::span<const Told> results) override {
     for (const Told& told : results) {
       if (index().contains(told.candidate) && told_.insert(told.candidate).second) all_.add(told.candidate, 1);
