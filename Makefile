@@ -6,7 +6,7 @@
 #   make bench      compare with other libraries, suite `native`
 #   make figures    check, tune and time whole models beside other libraries, and write README.md's table (about an hour;
 #                   can be stopped and started again; FIGURES="--budget-scale 0.1" for a quick one)
-#   make check      format, lint, layer law, sanitizers, examples (`check-full`: all tests under the sanitizers)
+#   make check      format, lint, layer law, sanitizers, examples (`check-full`: all tests under the sanitizers, memory of a long run)
 #   make format     format every source file
 #   make install    install below PREFIX (default /usr/local), DESTDIR is honoured
 #   make clean      remove everything that was built; downloads in build/models and build/venv stay

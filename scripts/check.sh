@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every check of the house in turn and says how long each took. All run, then the failed ones are listed.
 #   scripts/check.sh          what CI runs
-#   scripts/check.sh --full   all tests under the sanitizers
+#   scripts/check.sh --full   all tests under the sanitizers, and a long run whose memory must not grow
 source "$(dirname "$0")/common.sh"
 cd "$TEMPER_ROOT"
 every=()
@@ -27,5 +27,6 @@ check asan scripts/check_sanitizers.sh asan "${every[@]}"
 check tsan scripts/check_sanitizers.sh tsan
 check install scripts/check_install.sh
 check examples scripts/check_examples.sh
+if [ ${#every[@]} -gt 0 ]; then check memory python3 scripts/check_memory.py; fi
 [ ${#failed[@]} -eq 0 ] || die "failed checks: ${failed[*]}"
 say "all checks passed"

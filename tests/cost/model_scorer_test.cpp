@@ -220,5 +220,27 @@ TEST(ModelScorer, GuidedSearchComesCloseWhereRandomDoesNot) {
   EXPECT_LT(median("evolutionary", true), 1.03);
 }
 
+TEST(ModelScorer, OfALongRunOnlyWhatWasMeasuredIsRememberedForSure) {
+  const FakeSpace space({{"a", {{"x", search::range(1, 200)}, {"y", search::range(1, 100)}}, {}}});
+  const SpaceIndex index(space);
+  int analysed = 0;
+  ModelScorer scorer = make_scorer(space, [&](const Candidate&) {
+    ++analysed;
+    return Analysis{};
+  });
+  constexpr int kScored = 15'000;
+  std::vector<Candidate> candidates;
+  for (std::uint64_t i = 0; i < kScored; ++i) candidates.push_back(index.at(i));
+  scorer.score(candidates);
+  scorer.score(candidates);
+  EXPECT_EQ(analysed, kScored) << "between two measurements nothing is analysed twice";
+  const Told told{candidates[7], true, 1e-3};
+  scorer.tell({&told, 1});
+  scorer.score({&candidates[7], 1});
+  EXPECT_EQ(analysed, kScored);
+  scorer.score({&candidates[8], 1});
+  EXPECT_EQ(analysed, kScored + 1);
+}
+
 }  // namespace
 }  // namespace temper::cost

@@ -7,6 +7,12 @@
 #include "temper/support/error.h"
 
 namespace temper::cost {
+namespace {
+
+/// Candidates that are remembered although they were only scored; some ten megabytes.
+constexpr std::size_t kMostScored = 10'000;
+
+}  // namespace
 
 std::span<const search::Option> model_scorer_options() {
   static const std::vector<search::Option> options{
@@ -87,6 +93,10 @@ void ModelScorer::tell(std::span<const search::Told> results) {
     }
     stale_ = true;
   }
+  // Strategies score a hundred candidates for each one that is measured: of a long run only the latest are worth
+  // keeping.
+  if (known_.size() > kMostScored + measured_.size())
+    std::erase_if(known_, [&](const auto& entry) { return !measured_at_.contains(entry.first); });
 }
 
 void ModelScorer::train() {
