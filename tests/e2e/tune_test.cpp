@@ -35,6 +35,8 @@ TEST_F(Tuning, EndsWithAReportAndResumesWithoutMeasuringTwice) {
   double phases = 0;
   for (const char* phase : {"build", "run", "search", "model", "idle"}) phases += first[phase].get<double>();
   EXPECT_NEAR(phases, first["wall_seconds"], 1e-6);
+  EXPECT_NEAR(task["seconds"].get<double>() + first["shared_seconds"].get<double>(), first["wall_seconds"], 1e-6);
+  EXPECT_GT(task["roofline_seconds"], 0);
   const std::map<std::string, std::int64_t> before = measured("tmp.db");
   EXPECT_EQ(before.size(), 12U);
 
@@ -61,6 +63,42 @@ TEST_F(Tuning, PrintsPlainLinesWithoutATerminal) {
   EXPECT_EQ(outcome.err.find('\r'), std::string::npos);
   EXPECT_EQ(outcome.err.find('\033'), std::string::npos);
   EXPECT_TRUE(fs::exists(file("temper.db"))) << "the default database lies in the working folder";
+}
+
+TEST_F(Tuning, EveryEventGoesToAFile) {
+  const nlohmann::json report =
+      json({"tune", "--op", kSpec, "--trials-per-task", "5", "--scheduler", "round-robin", "--json-events", "e.jsonl"});
+  EXPECT_EQ(report["trials"], 5);
+  EXPECT_EQ(report["scheduler"], "round-robin");
+  std::istringstream lines(read_file(file("e.jsonl")));
+  std::map<std::string, int> kinds;
+  nlohmann::json last;
+  for (std::string line; std::getline(lines, line);) {
+    last = nlohmann::json::parse(line);
+    EXPECT_EQ(last["schema"], 1);
+    ++kinds[last["event"]];
+  }
+  EXPECT_EQ(kinds["started"], 1);
+  EXPECT_EQ(kinds["trial"], 5);
+  EXPECT_EQ(kinds["task_finished"], 1);
+  EXPECT_EQ(kinds["finished"], 1);
+  EXPECT_EQ(last["event"], "report");
+  EXPECT_EQ(last["report"], report);
+}
+
+TEST_F(Tuning, EventsThatCannotBeWrittenStopNothingThatHasBegun) {
+  const Outcome outcome = temper({"tune", "--op", kSpec, "--trials", "3", "--json-events", "/dev/full"});
+  EXPECT_EQ(outcome.code, 0) << outcome;
+  EXPECT_THAT(outcome.out, HasSubstr("3 trials in "));
+  const std::size_t said = outcome.err.find("/dev/full");
+  ASSERT_NE(said, std::string::npos) << outcome;
+  EXPECT_EQ(outcome.err.find("/dev/full", said + 1), std::string::npos) << "said once";
+  expect_error_with({"tune", "--op", kSpec, "--trials", "3", "--json-events", "no/such/e.jsonl", "--db", "never.db"}, 1,
+                    {"the events cannot be written", "no/such/e.jsonl", "hint:"});
+  EXPECT_FALSE(fs::exists(file("never.db")));
+  expect_error_with({"tune", "--op", kSpec, "--scheduler", "fair", "--json-events", "e.jsonl"}, 2,
+                    {"no scheduler 'fair'", "gain, round-robin"});
+  EXPECT_EQ(nlohmann::json::parse(read_file(file("e.jsonl")))["event"], "failed");
 }
 
 TEST_F(Tuning, InterruptKeepsEverythingMeasured) {

@@ -44,6 +44,34 @@ TEST(PhaseClock, TransfersNeverTakeMoreThanThereIs) {
   EXPECT_DOUBLE_EQ(phases.seconds(Phase::Idle), 3);
 }
 
+TEST(PhaseClock, TasksAndWhatBelongsToNoneAddUp) {
+  ManualClock clock;
+  PhaseClock phases(clock, Phase::Search, 2);
+  clock.advance(seconds(1));
+  {
+    const PhaseClock::TaskScope task(phases, 1);
+    clock.advance(seconds(2));
+    const PhaseClock::Scope run(phases, Phase::Run);
+    clock.advance(seconds(4));
+    EXPECT_DOUBLE_EQ(phases.task_seconds(1), 6) << "up to now";
+    phases.settle();
+    phases.transfer(Phase::Run, Phase::Idle, 3);
+  }
+  clock.advance(seconds(8));
+  {
+    const PhaseClock::TaskScope task(phases, 0);
+    clock.advance(seconds(16));
+  }
+  EXPECT_DOUBLE_EQ(phases.settle(), 31);
+  EXPECT_DOUBLE_EQ(phases.task_seconds(0), 16);
+  EXPECT_DOUBLE_EQ(phases.task_seconds(1), 6);
+  EXPECT_DOUBLE_EQ(phases.seconds(Phase::Search, std::nullopt), 9);
+  EXPECT_DOUBLE_EQ(phases.seconds(Phase::Run, 1), 1);
+  EXPECT_DOUBLE_EQ(phases.seconds(Phase::Idle, 1), 3);
+  EXPECT_DOUBLE_EQ(phases.seconds(Phase::Idle, std::nullopt), 0);
+  EXPECT_DOUBLE_EQ(phases.seconds(Phase::Search), 27);
+}
+
 TEST(Budget, TrialsEndIt) {
   Budget budget({}, 2);
   EXPECT_TRUE(budget.allows_trial(1e9, 1e9));

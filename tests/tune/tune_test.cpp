@@ -156,48 +156,6 @@ TEST_F(TuneTest, SameSeedAndTimesGiveTheSameCandidates) {
   EXPECT_NE(hardware_->measured, random);
 }
 
-TEST_F(TuneTest, ATimeBudgetIsKeptWithinOneMeasurement) {
-  Options timed = options();
-  timed.trials.reset();
-  timed.budget_seconds = 0.9;
-  const Report report = run(timed);
-  EXPECT_GT(report.trials, 5);
-  EXPECT_LT(report.trials, kSampleCandidates);
-  EXPECT_LE(report.wall_seconds, 0.9 + 0.05);
-  EXPECT_GE(hardware_->races, 1) << "the race's time is put aside";
-}
-
-TEST_F(TuneTest, WhatRacesLeaveOfTheBudgetIsSearchedToo) {
-  Options timed = options();
-  timed.trials.reset();
-  timed.budget_seconds = 1.5;
-  hardware_->race_cost = 0.001;  // much less than is put aside
-  run(timed);
-  EXPECT_GT(clock_.seconds(), 1.4);
-  EXPECT_LE(clock_.seconds(), 1.5 + 0.03);
-}
-
-TEST_F(TuneTest, TheFirstOfTwoBudgetsEnds) {
-  Options both = options();
-  both.trials = 5;
-  both.budget_seconds = 1000;
-  EXPECT_EQ(run(both).trials, 5);
-  both.store = nullptr;
-  both.trials = 1000;
-  both.budget_seconds = 0.3;
-  EXPECT_LT(run(both).trials, 20);
-}
-
-TEST_F(TuneTest, PhasesAreExclusiveAndAddUp) {
-  hardware_->idle_per_run = 0.005;
-  const Report report = run(options());
-  const PhaseSeconds& phases = report.phases;
-  EXPECT_NEAR(phases.total(), report.wall_seconds, 1e-9);
-  EXPECT_NEAR(phases.build, hardware_->builds * 0.01, 1e-9);
-  EXPECT_NEAR(phases.run, 24 * 0.02 + hardware_->races * 0.05, 1e-9);
-  EXPECT_NEAR(phases.idle, 24 * 0.005, 1e-9);
-}
-
 TEST_F(TuneTest, AStopKeepsWhatWasMeasured) {
   Options stopping = options();
   hardware_->before_run = [&] {
@@ -330,14 +288,6 @@ TEST_F(TuneTest, SamplesForTheMedianAreTrialsToo) {
   EXPECT_EQ(std::ranges::count(stored(), kSampleOrigin, &record::Record::strategy), samples);
 }
 
-TEST_F(TuneTest, NothingIsBuiltThatTheBudgetCannotMeasure) {
-  Options sampled = options();
-  sampled.measure_random = true;
-  sampled.trials = 6;
-  EXPECT_EQ(run(sampled).trials, 6);
-  EXPECT_EQ(hardware_->builds, 6);
-}
-
 TEST_F(TuneTest, PatienceEndsATaskThatGainsNothing) {
   use([](const record::CandidateRecord&) { return Fate{.seconds = 1e-3}; });
   Options patient = options();
@@ -346,28 +296,6 @@ TEST_F(TuneTest, PatienceEndsATaskThatGainsNothing) {
   const Report report = run(patient);
   EXPECT_GE(report.trials, 10);
   EXPECT_LE(report.trials, 10 + patient.batch + 1);
-}
-
-TEST_F(TuneTest, EventsTellTheStory) {
-  std::vector<Event> events;
-  Options told = options();
-  told.progress = [&](const Event& event) { events.push_back(event); };
-  const Report report = run(told);
-  ASSERT_GE(events.size(), 4U);
-  EXPECT_EQ(std::ranges::count(events, Event::Kind::TaskStarted, &Event::kind), 1);
-  EXPECT_EQ(std::ranges::count(events, Event::Kind::TaskFinished, &Event::kind), 1);
-  EXPECT_EQ(events.back().kind, Event::Kind::Finished);
-  EXPECT_GE(std::ranges::count(events, Event::Kind::NewBest, &Event::kind), 1);
-  double best = std::numeric_limits<double>::infinity();
-  for (const Event& event : events) {
-    EXPECT_EQ(event.trials + event.trials_left.value(), 24);
-    if (event.kind == Event::Kind::NewBest) {
-      EXPECT_LT(event.best_seconds, best);
-      best = event.best_seconds;
-      EXPECT_GT(event.gain(), 1);
-    }
-  }
-  EXPECT_DOUBLE_EQ(best, report.tasks.front().best_seconds);
 }
 
 TEST_F(TuneTest, WrongOptionsAreRefusedBeforeAnythingRuns) {
@@ -386,6 +314,9 @@ TEST_F(TuneTest, WrongOptionsAreRefusedBeforeAnythingRuns) {
   refused([](Options& o) { o.strategy_options = {{"populaton", 3}}; }, "populaton");
   refused([](Options& o) { o.trials = 0; }, "at least one trial");
   refused([](Options& o) { o.budget_seconds = -1; }, "budget");
+  refused([](Options& o) { o.budget_seconds_per_task = 0; }, "budget of a task");
+  refused([](Options& o) { o.trials_per_task = 0; }, "for each task");
+  refused([](Options& o) { o.stall_seconds = -1; }, "stall");
   refused([](Options& o) { o.batch = 0; }, "batch");
   EXPECT_TRUE(hardware_->measured.empty());
 }
@@ -403,16 +334,6 @@ TEST_F(TuneTest, ATaskWithoutATemplateDoesNotStopTheOthers) {
   EXPECT_EQ(report.tasks[0].trials, 0);
   EXPECT_EQ(report.tasks[1].error, "");
   EXPECT_EQ(report.tasks[1].trials, 24);
-}
-
-TEST_F(TuneTest, AModelSpendsItsTrialsWhereTheTimeIs) {
-  const std::vector<Task> tasks{sample_task("rare", 1), sample_task("common", 50)};
-  Options both = options();
-  both.trials = 48;
-  const Report report = tune(tasks, both);
-  EXPECT_EQ(report.tasks[0].trials + report.tasks[1].trials, 48);
-  EXPECT_GE(report.tasks[0].trials, 8) << "each task gets a first batch";
-  EXPECT_GT(report.tasks[1].trials, report.tasks[0].trials);
 }
 
 }  // namespace

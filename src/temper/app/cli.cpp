@@ -91,7 +91,9 @@ void report(Session& session, const Error& error) {
 }  // namespace
 
 void Session::print(const std::string& text) {
-  if (!json) *out_ << text;
+  if (json) return;
+  clear_live();
+  *out_ << text;
 }
 
 bool Session::terminal() const { return isatty(STDERR_FILENO) != 0; }
@@ -102,22 +104,36 @@ std::string cut_to(const std::string& line, std::size_t columns) {
   return line.substr(0, room) + std::string("...").substr(0, columns - room);
 }
 
-void Session::progress(const std::string& line) { live(line, true); }
+void Session::progress(const std::string& line) {
+  if (json) return;
+  clear_live();
+  *err_ << line << "\n";
+  err_->flush();
+}
 
 void Session::live(const std::string& line, bool keep) {
-  if (json) return;
-  if (live_line_) *err_ << "\r\033[K";
-  live_line_ = false;
-  if (keep || !terminal()) {
-    *err_ << line << "\n";
-  } else {
-    // A line that wraps could not be replaced; the last column is left free, where some terminals wrap already.
-    winsize size{};
-    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-    *err_ << cut_to(line, known ? size.ws_col - 1U : 79U);
-    live_line_ = true;
-  }
+  if (keep || !terminal()) return progress(line);
+  live([&](std::size_t, std::size_t columns) { return std::vector{cut_to(line, columns)}; });
+}
+
+void Session::clear_live() {
+  if (live_rows_ == 0) return;
+  *err_ << "\033[" << live_rows_ << "A\r\033[J";
   err_->flush();
+  live_rows_ = 0;
+}
+
+void Session::live(const std::function<std::vector<std::string>(std::size_t, std::size_t)>& rows_of) {
+  if (json || !terminal()) return;
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && size.ws_row > 1;
+  // A row that wraps could not be replaced; the last column is left free, where some terminals wrap already. The
+  // cursor stands below the rows.
+  const std::vector<std::string> rows = rows_of(known ? size.ws_row - 1U : 23U, known ? size.ws_col - 1U : 79U);
+  clear_live();
+  for (const std::string& row : rows) *err_ << row << "\n";
+  err_->flush();
+  live_rows_ = rows.size();
 }
 
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {

@@ -30,8 +30,11 @@ class Session {
   void print(const std::string& text);
   /// Progress; to standard error, dropped with --json.
   void progress(const std::string& line);
-  /// Progress that replaces the line before it where standard error is a terminal; a plain line elsewhere.
+  /// Progress that the next output replaces where standard error is a terminal; a plain line elsewhere.
   void live(const std::string& line, bool keep);
+  /// Rows that the next output replaces, on a terminal; nothing elsewhere. `rows_of` gets how many rows and columns
+  /// there is room for.
+  void live(const std::function<std::vector<std::string>(std::size_t rows, std::size_t columns)>& rows_of);
   bool terminal() const;
   std::ostream& out() { return *out_; }
   std::ostream& err() { return *err_; }
@@ -39,7 +42,8 @@ class Session {
  private:
   std::ostream* out_;
   std::ostream* err_;
-  bool live_line_ = false;
+  void clear_live();
+  std::size_t live_rows_ = 0;  ///< on the screen
 };
 
 /// The line, or its beginning and dots, in that many columns (one a byte).

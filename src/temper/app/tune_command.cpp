@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include <optional>
 #include <set>
 
+#include "temper/app/event_log.h"
+#include "temper/app/live_view.h"
 #include "temper/app/options.h"
 #include "temper/app/remote.h"
 #include "temper/app/session.h"
@@ -14,6 +17,7 @@
 #include "temper/search/strategy.h"
 #include "temper/support/clock.h"
 #include "temper/support/error.h"
+#include "temper/support/logging.h"
 #include "temper/tune/tune.h"
 
 namespace temper::app {
@@ -27,8 +31,10 @@ constexpr double kRivalShare = 0.25;  ///< of what is left, for tasks that only 
 struct TuneOptions {
   ModelOptions work;
   RunnerChoice runner;
-  std::string budget;
-  std::int64_t trials = 0;
+  std::string budget, budget_per_task;
+  std::int64_t trials = 0, trials_per_task = 0;
+  std::string scheduler{tune::to_string(tune::Scheduler::Gain)};
+  std::string events;
   std::string strategy{search::kDefaultStrategy};
   std::vector<std::string> options;
   std::uint64_t seed = 0;
@@ -37,13 +43,53 @@ struct TuneOptions {
   bool no_peer = false;
 };
 
-std::string progress_line(const tune::Event& e) {
-  std::string line = fmt::format("[{}/{}] {}  trial {}", e.task + 1, e.tasks, e.name, e.task_trials);
-  if (e.best_seconds > 0)
-    line += fmt::format("  best {}  {:.2f}x over default", seconds_text(e.best_seconds), e.gain());
-  if (e.trials_left) line += fmt::format("  {} trials left", *e.trials_left);
-  if (e.seconds_left) line += fmt::format("  {:.0f} s left", *e.seconds_left);
-  return line;
+constexpr double kRedrawSeconds = 0.1;  ///< a live view that is redrawn faster cannot be read
+
+/// Where a run's events go: to the screen and, with --json-events, to a file.
+class Audience {
+ public:
+  Audience(Session& session, const TuneOptions& o) : session_(&session), database_(o.work.db) {
+    if (!o.events.empty()) log_.emplace(o.events);
+  }
+
+  void hear(const tune::Event& event) {
+    using Kind = tune::Event::Kind;
+    write(event_json(event));
+    view_.hear(event);
+    const bool news = event.kind == Kind::TaskFinished || event.kind == Kind::TaskFailed;
+    if (news || (event.kind == Kind::NewBest && !session_->terminal())) session_->progress(event_line(event));
+    if (event.kind == Kind::Finished || clock_.seconds() - drawn_ < kRedrawSeconds) return;
+    drawn_ = clock_.seconds();
+    session_->live([&](std::size_t rows, std::size_t columns) { return view_.block(rows, columns); });
+  }
+  /// On a thread of its own.
+  void hear(const tune::Stall& stall) {
+    write(event_json(stall));
+    const std::string silence = fmt::format("nothing was heard for {:.0f} s while {}", stall.seconds, stall.what);
+    if (stall.alarms == 1) return log_error(silence + "; stopping");
+    log_error(silence + ", which does not stop; everything that was measured is in " + database_);
+    _exit(exit_code(ErrorCode::Internal));
+  }
+  void write(nlohmann::json event) {
+    if (!log_) return;
+    if (const std::optional<std::string> trouble = log_->write(std::move(event))) log_warning(*trouble);
+  }
+
+ private:
+  Session* session_;
+  std::string database_;
+  std::optional<EventLog> log_;
+  LiveView view_;
+  SystemClock clock_;
+  double drawn_ = 0;
+};
+
+nlohmann::json phases_json(const tune::PhaseSeconds& phases) {
+  return {{"build", phases.build},
+          {"run", phases.run},
+          {"search", phases.search},
+          {"model", phases.model},
+          {"idle", phases.idle}};
 }
 
 nlohmann::json task_json(const tune::TaskReport& t) {
@@ -60,7 +106,10 @@ nlohmann::json task_json(const tune::TaskReport& t) {
                      {"default_median_seconds", t.default_median_seconds},
                      {"best_median_seconds", t.best_median_seconds},
                      {"gflops", t.gflops},
+                     {"roofline_seconds", t.roofline_seconds},
                      {"best_candidate", t.best_candidate},
+                     {"seconds", t.phases.total()},
+                     {"phases", phases_json(t.phases)},
                      {"record", t.record_id}};
   if (t.median_random_seconds) out["median_random_seconds"] = *t.median_random_seconds;
   if (!t.error.empty()) out["error"] = t.error;
@@ -80,8 +129,8 @@ std::string reason(const tune::Report& report) {
 
 /// `sums`: whether the tasks are those of one program.
 void print_report(Session& s, const tune::Report& report, bool sums) {
-  s.print(fmt::format("{:>12} {:>12} {:>12} {:>6} {:>8} {:>6} {:>9}  {}\n", "default", "best", "median", "gain",
-                      "GFLOP/s", "trials", "valid", "task"));
+  s.print(fmt::format("{:>12} {:>12} {:>12} {:>6} {:>8} {:>7} {:>6} {:>7} {:>9}  {}\n", "default", "best", "median",
+                      "gain", "GFLOP/s", "of peak", "trials", "time", "valid", "task"));
   double before = 0, after = 0;
   for (const tune::TaskReport& t : report.tasks) {
     if (!t.error.empty()) {
@@ -90,11 +139,14 @@ void print_report(Session& s, const tune::Report& report, bool sums) {
     }
     before += t.default_seconds * t.count;
     after += t.best_seconds * t.count;
-    s.print(fmt::format("{:>12} {:>12} {:>12} {:>5.2f}x {:>8.1f} {:>6} {:>9}  {}x {}\n",
+    const std::string of_peak = t.roofline_seconds > 0 && t.best_seconds > 0
+                                    ? fmt::format("{:.0f}%", 100 * t.roofline_seconds / t.best_seconds)
+                                    : "-";
+    s.print(fmt::format("{:>12} {:>12} {:>12} {:>5.2f}x {:>8.1f} {:>7} {:>6} {:>5.1f} s {:>9}  {}x {}\n",
                         seconds_text(t.default_seconds), seconds_text(t.best_seconds),
                         seconds_text(t.best_median_seconds),
-                        t.best_seconds > 0 ? t.default_seconds / t.best_seconds : 1.0, t.gflops, t.trials,
-                        t.valid_candidates, t.count, t.key));
+                        t.best_seconds > 0 ? t.default_seconds / t.best_seconds : 1.0, t.gflops, of_peak, t.trials,
+                        t.phases.total(), t.valid_candidates, t.count, t.key));
     for (const auto& [kind, count] : t.failures) s.print(fmt::format("{:>28} {}\n", kind, count));
     if (t.median_random_seconds)
       s.print(fmt::format("{:>28} {}\n", "median random", seconds_text(*t.median_random_seconds)));
@@ -153,7 +205,7 @@ tune::Options without_rivals(tune::Options options) {
   return options;
 }
 
-nlohmann::json tune_work(Session& s, const TuneOptions& o) {
+nlohmann::json tune_work(Session& s, const TuneOptions& o, Audience& audience) {
   check_work(o.work);
   const SystemClock clock;
   const Hardware hardware = choose_hardware(s, o.runner, o.work.threads, clock);
@@ -161,10 +213,15 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
   tune::Options options;
   options.target = target;
   options.hardware = hardware.test.get();
+  if (!o.runner.is_remote()) options.peaks = tune::measure_peaks(target);
   if (!o.budget.empty()) options.budget_seconds = parse_duration(o.budget);
+  if (!o.budget_per_task.empty()) options.budget_seconds_per_task = parse_duration(o.budget_per_task);
+  if (o.trials_per_task > 0) options.trials_per_task = o.trials_per_task;
+  options.scheduler = tune::parse_scheduler(o.scheduler);
+  const bool limited = o.trials > 0 || options.budget_seconds_per_task || options.trials_per_task;
   // The comparison of whole models at the end is part of the time that was given.
   double race_seconds = kLongestRace;
-  if (!o.work.model.empty() && !o.runner.is_remote() && (options.budget_seconds || o.trials == 0)) {
+  if (!o.work.model.empty() && !o.runner.is_remote() && (options.budget_seconds || !limited)) {
     const double budget = options.budget_seconds.value_or(tune::kDefaultBudgetSeconds);
     race_seconds = std::min(kLongestRace, kRaceShare * budget);
     options.budget_seconds = budget - race_seconds;
@@ -201,12 +258,8 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
   }
   const auto store = open_store(o.work.db, true);
   options.store = store.get();
-  options.progress = [&s](const tune::Event& e) {
-    using Kind = tune::Event::Kind;
-    if (e.kind == Kind::Finished || e.kind == Kind::TaskStarted) return;
-    const bool keep = e.kind == Kind::TaskFinished || (e.kind == Kind::NewBest && !s.terminal());
-    if (keep || s.terminal()) s.live(progress_line(e), keep);
-  };
+  options.progress = [&](const tune::Event& event) { audience.hear(event); };
+  options.on_stall = [&](const tune::Stall& stall) { audience.hear(stall); };
   const tune::Report report = tune::tune(tasks.first, tasks.rivals.empty() ? options : without_rivals(options));
   print_report(s, report, true);
   const std::optional<tune::Report> rivals = tune_rivals(tasks.rivals, options, report);
@@ -216,15 +269,14 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
   }
   nlohmann::json out{{"tasks", nlohmann::json::array()},
                      {"wall_seconds", report.wall_seconds},
-                     {"build", report.phases.build},
-                     {"run", report.phases.run},
-                     {"search", report.phases.search},
-                     {"model", report.phases.model},
-                     {"idle", report.phases.idle},
+                     {"shared_seconds", report.shared.total()},
+                     {"resident_bytes", report.resident_bytes},
                      {"trials", report.trials},
                      {"disturbed", {{"clock", report.disturbed_by_clock}, {"others", report.disturbed_by_others}}},
                      {"seed", o.seed},
+                     {"scheduler", o.scheduler},
                      {"cancelled", report.cancelled}};
+  out.update(phases_json(report.phases));
   for (const tune::TaskReport& t : report.tasks) out["tasks"].push_back(task_json(t));
   if (rivals) {
     out["rival_tasks"] = nlohmann::json::array();
@@ -232,10 +284,12 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
     out["rival_trials"] = rivals->trials;
     out["rival_wall_seconds"] = rivals->wall_seconds;
   }
+  const std::string stalled = rivals && !rivals->stalled.empty() ? rivals->stalled : report.stalled;
   const auto stopped = [&] {
     s.progress("stopped; everything that was measured is in " + o.work.db + ", the same command goes on from there");
-    s.exit_code = 130;
+    s.exit_code = stalled.empty() ? 130 : exit_code(ErrorCode::Busy);
     out["cancelled"] = true;
+    if (!stalled.empty()) out["stalled"] = stalled;
     return out;
   };
   if (report.cancelled || (rivals && rivals->cancelled) || s.cancellation.requested()) return stopped();
@@ -251,6 +305,7 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
     s.print("the whole model is not timed: a runner times single tasks; temper bench MODEL does, on its machine\n");
     return out;
   }
+  audience.write({{"event", "model_race_started"}});
   try {
     out["whole_model"] =
         race_whole_model(s, model, *store, target,
@@ -259,6 +314,7 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
     if (error.code() != ErrorCode::Cancelled) throw;
     return stopped();
   }
+  audience.write({{"event", "model_race_finished"}, {"times", out["whole_model"]}});
   return out;
 }
 
@@ -267,9 +323,18 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o) {
 void declare_tune(CLI::App& command, Session& session) {
   auto o = std::make_shared<TuneOptions>();
   declare_work(command, o->work, true);
+  const CLI::Range numbers(std::int64_t{1}, std::int64_t{1} << 40);
   command.add_option("--budget", o->budget, "Time for the whole call: 90s, 5m, 1h (default for a model: 5m)");
   command.add_option("--trials", o->trials, "Measurements for the whole call (default for an operator: 200)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+      ->check(numbers);
+  command.add_option("--budget-per-task", o->budget_per_task, "Time for each task; whichever budget ends first counts");
+  command.add_option("--trials-per-task", o->trials_per_task, "Measurements for each task")->check(numbers);
+  command
+      .add_option("--scheduler", o->scheduler,
+                  "Which task gets the next trials: gain (most of the model's time saved a second) or round-robin")
+      ->capture_default_str();
+  command.add_option("--json-events", o->events,
+                     "Write every event to this file as it happens, one JSON object a line (docs/events.md)");
   std::string names;
   for (const search::StrategyInfo& info : search::strategies())
     names += (names.empty() ? "" : ", ") + std::string(info.name);
@@ -287,7 +352,18 @@ void declare_tune(CLI::App& command, Session& session) {
   declare_disabled_passes(command, o->work.disabled_passes, "Leave out a graph pass");
   command.callback([&command, &session, o] {
     if (!o->work.spec.empty()) refuse_given(command, {"--disable-pass", "--no-peer"}, "is for models");
-    session.action = [o](Session& s) { return tune_work(s, *o); };
+    session.action = [o](Session& s) {
+      Audience audience(s, *o);
+      nlohmann::json report;
+      try {
+        report = tune_work(s, *o, audience);
+      } catch (const Error& error) {
+        audience.write({{"event", "failed"}, {"code", to_string(error.code())}, {"message", error.message()}});
+        throw;
+      }
+      audience.write({{"event", "report"}, {"report", report}});
+      return report;
+    };
   });
 }
 

@@ -1,4 +1,4 @@
-// What a call of `tune` may spend: trials, time, or both.
+// What tuning may spend: trials, time, or both. One for a call of `tune`, one more for each of its tasks.
 #pragma once
 
 #include <algorithm>

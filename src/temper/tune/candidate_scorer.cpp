@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "temper/cost/analytic.h"
-#include "temper/cost/cost_model.h"
 #include "temper/support/error.h"
 
 namespace temper::tune {
@@ -35,11 +34,10 @@ cost::Analyse analysis(const TaskSpace& space, const target::Target& target, int
 }  // namespace
 
 CandidateScorer::CandidateScorer(const TaskSpace& space, const target::Target& target, int threads, double flops,
-                                 std::uint64_t seed, PhaseClock& phases)
+                                 std::unique_ptr<cost::CostModel> model, PhaseClock& phases)
     : phases_(&phases),
-      model_(cost::FeatureExtractor(space, facts(target, threads, flops), cost::analytic_features()),
-             cost::make_cost_model(cost::cost_models().front().name, {seed, 1, {}}), analysis(space, target, threads)) {
-}
+      model_(cost::FeatureExtractor(space, facts(target, threads, flops), cost::analytic_features()), std::move(model),
+             analysis(space, target, threads)) {}
 
 std::vector<double> CandidateScorer::score(std::span<const search::Candidate> candidates) {
   const PhaseClock::Scope scope(*phases_, Phase::Model);

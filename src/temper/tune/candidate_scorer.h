@@ -14,9 +14,9 @@ namespace temper::tune {
 
 class CandidateScorer : public search::Scorer {
  public:
-  /// Borrows `space` and `phases`.
-  CandidateScorer(const TaskSpace& space, const target::Target& target, int threads, double flops, std::uint64_t seed,
-                  PhaseClock& phases);
+  /// Borrows `space` and `phases`. `model` learns online.
+  CandidateScorer(const TaskSpace& space, const target::Target& target, int threads, double flops,
+                  std::unique_ptr<cost::CostModel> model, PhaseClock& phases);
   std::vector<double> score(std::span<const search::Candidate> candidates) override;
   void tell(std::span<const search::Told> results);
 

@@ -4,6 +4,7 @@
 // others or a tie with it (`measure/paired_test.h`), or its blocks are used up.
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -95,10 +96,20 @@ double TaskTuner::race_estimate() const {
 
 void TaskTuner::race() {
   if (!begun_ || !error_.empty()) return;
+  bool raced = false;
+  const auto announce = [&] {
+    if (!std::exchange(raced, true)) emit(Event::Kind::RaceStarted);
+  };
+  race_rounds(announce);
+  if (raced) emit(Event::Kind::RaceFinished);
+}
+
+void TaskTuner::race_rounds(const std::function<void()>& announce) {
   const bool thorough = races_thoroughly();
-  if (thorough && !session_->stop()) {
-    if (const std::vector<std::size_t> heat = best(kHeat); heat.size() > finalists(thorough) && !race_heat(heat))
-      return;
+  if (const std::vector<std::size_t> heat = best(kHeat);
+      thorough && !session_->stop() && heat.size() > finalists(thorough)) {
+    announce();
+    if (!race_heat(heat)) return;
   }
   for (int attempt = 0; attempt < kMostRaces; ++attempt) {
     std::vector<std::size_t> racers = best(finalists(thorough));
@@ -113,7 +124,8 @@ void TaskTuner::race() {
     if (settled || nothing_new) break;
     if (untuned && entries_[*untuned].measurement.ok() && std::ranges::find(racers, *untuned) == racers.end())
       racers.push_back(*untuned);
-    if (session_->stop() || !session_->budget.allows_seconds(session_->phases->elapsed(), 0)) break;
+    if (session_->stop() || !has_time()) break;
+    announce();
     if (!race_final(racers, thorough ? kThoroughBlocks : kBlocks)) break;
   }
 }
@@ -146,6 +158,7 @@ RaceResult TaskTuner::time_in_turn(const std::vector<std::size_t>& entries, std:
                                    int rounds, std::uint64_t seed) {
   std::vector<std::string> artifacts;
   for (const std::size_t i : entries) artifacts.push_back(entries_[i].artifact);
+  note("racing candidates of");
   const PhaseClock::Scope scope(*session_->phases, Phase::Run);
   const double idle = session_->hardware->idle_seconds();
   RaceResult result = session_->hardware->race(artifacts, numbers, rounds, seed);
@@ -207,7 +220,7 @@ bool TaskTuner::race_final(const std::vector<std::size_t>& racers, int most_bloc
     std::iota(open.begin(), open.end(), std::size_t{0});
     const RandomStream random = RandomStream(seed_).fork("final");
     for (int block = 0; block < most_blocks && !open.empty(); ++block) {
-      if (block > 0 && (session_->stop() || !session_->budget.allows_seconds(session_->phases->elapsed(), 0))) break;
+      if (block > 0 && (session_->stop() || !has_time())) break;
       RandomStream draw = random.fork(static_cast<std::uint64_t>(block));
       draw.shuffle(open);
       std::vector<std::size_t> entries;

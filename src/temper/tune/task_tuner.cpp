@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "temper/compile/replay.h"
-#include "temper/measure/statistics.h"
+#include "temper/cost/cost_model.h"
 #include "temper/nest/build.h"
 #include "temper/protocol/channel.h"
 #include "temper/schedule/trace.h"
@@ -44,7 +44,9 @@ TaskTuner::TaskTuner(const Task& task, std::size_t number, Session& session)
     : task_(&task),
       number_(number),
       session_(&session),
-      seed_(hash_combine(session.options->seed, hash_text(task.key.text()))) {}
+      seed_(hash_combine(session.options->seed, hash_text(task.key.text()))),
+      roofline_seconds_(roofline_seconds(task, session.peaks)),
+      budget_(session.options->budget_seconds_per_task, session.options->trials_per_task) {}
 
 void TaskTuner::check_size() const {
   double bytes = 0;
@@ -64,13 +66,18 @@ void TaskTuner::check_size() const {
 }
 
 void TaskTuner::begin() {
+  note("preparing");
   check_size();
   const Options& options = *session_->options;
   space_ = std::make_unique<TaskSpace>(
       *task_, session_->target, options.templates,
       options.max_error > 0 ? TaskSpace::Algorithms::All : TaskSpace::Algorithms::Reference);
   index_ = std::make_unique<search::SpaceIndex>(*space_);
-  scorer_ = std::make_unique<CandidateScorer>(*space_, session_->target, task_->threads, task_->flops, seed_,
+  const cost::CostModelContext learning{seed_, 1, {}};
+  std::unique_ptr<cost::CostModel> model = options.make_cost_model
+                                               ? options.make_cost_model(learning)
+                                               : cost::make_cost_model(cost::cost_models().front().name, learning);
+  scorer_ = std::make_unique<CandidateScorer>(*space_, session_->target, task_->threads, task_->flops, std::move(model),
                                               *session_->phases);
   search::StrategyContext context;
   context.space = space_.get();
@@ -78,7 +85,7 @@ void TaskTuner::begin() {
   context.scorer = scorer_.get();
   context.seed = seed_;
   context.options = options.strategy_options;
-  strategy_ = search::make_strategy(options.strategy, context);
+  strategy_ = options.make_strategy ? options.make_strategy(context) : search::make_strategy(options.strategy, context);
   default_ = space_->default_candidate();
   resume();
   begun_ = true;
@@ -139,7 +146,7 @@ void TaskTuner::hear_others() {
 }
 
 void TaskTuner::transfer() {
-  transferred_ = true;
+  next_transfer_ = std::max(2 * trials_, std::int64_t{1});
   const store::Store* store = session_->options->store;
   if (store == nullptr || !session_->options->transfer) return;
   for (const store::NearTask& near : store->nearest_tasks(task_->key, kNearestTasks, session_->fingerprint)) {
@@ -169,17 +176,26 @@ void TaskTuner::sample_random() {
 }
 
 void TaskTuner::step(int count) {
-  if (const std::optional<std::int64_t> left = session_->budget.trials_left())
-    count = static_cast<int>(std::min<std::int64_t>(count, *left));
-  if (!transferred_) transfer();
+  const double start = session_->phases->elapsed();
+  const std::int64_t before = trials_;
+  budget_.reserve(race_estimate());
+  search(static_cast<int>(std::min<std::int64_t>(count, trials_left())));
+  if (trials_ == before) return;
+  const double took = (session_->phases->elapsed() - start) / static_cast<double>(trials_ - before);
+  step_seconds_ = step_seconds_ == 0 ? took : kLatest * took + (1 - kLatest) * step_seconds_;
+}
+
+void TaskTuner::search(int count) {
+  if (trials_ >= next_transfer_) transfer();
   hear_others();
   std::vector<search::Candidate> batch = std::exchange(proposals_, {});
   if (static_cast<int>(batch.size()) > count) batch.resize(static_cast<std::size_t>(count));
   const std::int64_t before = trials_;
   for (int refused = 0; refused < kMostRefusedBatches; ++refused) {
-    strategy_->set_progress(session_->budget.progress(session_->phases->elapsed()));
+    strategy_->set_progress(spent_share());
     const int missing = count - static_cast<int>(batch.size());
     if (missing > 0) {
+      note("searching for candidates of");
       const std::vector<search::Candidate> asked = strategy_->ask(missing);
       if (asked.empty()) exhausted_ = true;
       batch.insert(batch.end(), asked.begin(), asked.end());
@@ -192,7 +208,23 @@ void TaskTuner::step(int count) {
 }
 
 bool TaskTuner::fits_trial() const {
-  return session_->budget.allows_trial(session_->phases->elapsed(), trial_seconds_);
+  return session_->budget.allows_trial(session_->phases->elapsed(), trial_seconds_) &&
+         budget_.allows_trial(session_->phases->task_seconds(number_), trial_seconds_);
+}
+
+bool TaskTuner::has_time() const {
+  return session_->budget.allows_seconds(session_->phases->elapsed(), 0) &&
+         budget_.allows_seconds(session_->phases->task_seconds(number_), 0);
+}
+
+std::int64_t TaskTuner::trials_left() const {
+  constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+  return std::min(session_->budget.trials_left().value_or(kAny), budget_.trials_left().value_or(kAny));
+}
+
+double TaskTuner::spent_share() const {
+  return std::max(session_->budget.progress(session_->phases->elapsed()),
+                  budget_.progress(session_->phases->task_seconds(number_)));
 }
 
 std::optional<TaskTuner::Job> TaskTuner::prepare(const search::Candidate& candidate, const std::string& origin) {
@@ -206,6 +238,7 @@ std::optional<TaskTuner::Job> TaskTuner::prepare(const search::Candidate& candid
     const FailureKind kind =
         error.code() == ErrorCode::Unsupported ? FailureKind::ResourceLimit : FailureKind::InvalidSchedule;
     add(candidate, failed(kind, error.what()), origin, {});
+    emit_trial(entries_.back());
     return std::nullopt;
   }
 }
@@ -214,6 +247,7 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
   bool complete = true;
   std::exception_ptr broken;
   try {
+    note("preparing candidates of");
     std::vector<Job> jobs;
     search::CandidateSet seen;  // proposals from elsewhere and the strategy's own may be equal
     for (const search::Candidate& candidate : batch) {
@@ -227,14 +261,15 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
         complete = false;
         break;
       }
-      std::size_t last = std::min(first + chunk, jobs.size());
-      if (const std::optional<std::int64_t> left = session_->budget.trials_left())
-        last = std::min(last, first + static_cast<std::size_t>(*left));
+      const auto most =
+          static_cast<std::size_t>(std::min<std::int64_t>(static_cast<std::int64_t>(chunk), trials_left()));
+      const std::size_t last = std::min(first + most, jobs.size());
       std::vector<BuildJob> builds;
       for (std::size_t i = first; i < last; ++i) builds.push_back(jobs[i].build);
       const double build_start = session_->phases->elapsed();
       std::vector<BuildResult> built;
       {
+        note("building candidates of");
         const PhaseClock::Scope scope(*session_->phases, Phase::Build);
         built = session_->hardware->build(builds);
       }
@@ -245,12 +280,14 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
           complete = false;
           break;
         }
+        note("timing a candidate of");
         const double start = session_->phases->elapsed();
         Measurement measurement = built[i].ok() ? run(built[i]) : failed(built[i].failure, built[i].reason);
         measurement.build_seconds = built[i].seconds;
         const double took = build_seconds + session_->phases->elapsed() - start;
         trial_seconds_ = trials_ == 0 ? took : kLatest * took + (1 - kLatest) * trial_seconds_;
         session_->budget.spend_trial();
+        budget_.spend_trial();
         ++trials_;
         add(jobs[first + i].candidate, std::move(measurement), origin, std::move(built[i].artifact));
         const Entry& added = entries_.back();
@@ -258,6 +295,7 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
         const bool gain = usable(added) && (best == 0 || time < best);
         since_gain_ = gain && (best == 0 || time < best * (1 - kPatienceGain)) ? 0 : since_gain_ + 1;
         best_by_trial_.push_back(gain ? time : best);
+        emit_trial(added);
         if (gain && trials_ > 1) emit(Event::Kind::NewBest);
       }
       if (last < std::min(first + chunk, jobs.size())) complete = false;
@@ -370,6 +408,7 @@ void TaskTuner::commit() {
     const Entry& entry = entries_[i];
     told.push_back({entry.candidate, usable(entry), entry.measurement.min_seconds});
   }
+  note("learning from candidates of");
   strategy_->tell(told);
   scorer_->tell(told);
   forget_artifacts();
@@ -427,76 +466,20 @@ void TaskTuner::forget_artifacts() {
   }
 }
 
+std::optional<std::size_t> TaskTuner::fastest() const {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const bool faster = !found || entries_[i].measurement.min_seconds < entries_[*found].measurement.min_seconds;
+    if (usable(entries_[i]) && faster) found = i;
+  }
+  return found;
+}
+
+bool TaskTuner::open() const {
+  return begun_ && !exhausted_ && !out_of_patience() &&
+         budget_.allows_trial(session_->phases->task_seconds(number_), trial_seconds_);
+}
+
 bool TaskTuner::out_of_patience() const { return session_->patience > 0 && since_gain_ >= session_->patience; }
-
-TaskProgress TaskTuner::progress() const {
-  TaskProgress progress;
-  progress.open = open() && error_.empty();
-  progress.count = task_->count;
-  progress.flops = task_->flops;
-  progress.trials = static_cast<std::int64_t>(best_by_trial_.size());
-  if (!best_by_trial_.empty()) progress.best_seconds = best_by_trial_.back();
-  if (progress.trials > kGainWindow)
-    progress.window_seconds = best_by_trial_[static_cast<std::size_t>(progress.trials - 1 - kGainWindow)];
-  return progress;
-}
-
-TaskReport TaskTuner::report() const {
-  TaskReport report;
-  report.name = task_->name;
-  report.key = task_->key.text();
-  report.count = task_->count;
-  report.trials = trials_;
-  report.resumed = resumed_;
-  report.failures = failures_;
-  report.failure_reason = failure_reason_;
-  report.error = error_;
-  if (index_) report.valid_candidates = index_->size();
-  if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok()) {
-    report.default_seconds = entries_[*entry].measurement.min_seconds;
-    report.default_median_seconds = entries_[*entry].measurement.median_seconds;
-  }
-  std::vector<double> sampled;
-  for (const search::Candidate& candidate : sample_) {
-    const auto found = at_.find(candidate);
-    if (found != at_.end() && usable(entries_[found->second]))
-      sampled.push_back(entries_[found->second].measurement.min_seconds);
-  }
-  if (!sampled.empty()) report.median_random_seconds = measure::median(sampled);
-  const std::optional<std::size_t> best = winner();
-  if (!best) return report;
-  const Entry& entry = entries_[*best];
-  report.best_seconds = entry.measurement.min_seconds;
-  report.best_median_seconds = entry.measurement.median_seconds;
-  if (task_->flops > 0) report.gflops = task_->flops / entry.measurement.min_seconds * 1e-9;
-  const record::CandidateRecord candidate = search::to_record(*space_, entry.candidate);
-  report.best_candidate = candidate.text();
-  report.default_kept = entry.candidate == *default_;
-  if (session_->options->store == nullptr) return report;
-  for (const record::Record& record : session_->options->store->all(task_->key, session_->fingerprint)) {
-    if (record.candidate == candidate) report.record_id = record.id;
-  }
-  return report;
-}
-
-void TaskTuner::emit(Event::Kind kind) const {
-  if (!session_->options->progress) return;
-  const double elapsed = session_->phases->elapsed();
-  Event event;
-  event.kind = kind;
-  event.task = number_;
-  event.tasks = session_->tasks;
-  event.name = task_->name;
-  event.task_trials = trials_;
-  event.trials = session_->budget.spent_trials();
-  event.trials_left = session_->budget.trials_left();
-  event.seconds_left = session_->budget.seconds_left(elapsed);
-  if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok())
-    event.default_seconds = entries_[*entry].measurement.min_seconds;
-  const bool final = kind == Event::Kind::TaskFinished || kind == Event::Kind::Finished;
-  const std::vector<std::size_t> ranked = ranking();
-  if (!ranked.empty()) event.best_seconds = entries_[final ? *winner() : ranked.front()].measurement.min_seconds;
-  session_->options->progress(event);
-}
 
 }  // namespace temper::tune

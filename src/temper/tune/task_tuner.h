@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,16 +40,17 @@ class TaskTuner {
   /// Tells that best and default are final.
   void finish() const;
 
-  /// Takes more trials: the space is not exhausted and patience has not run out.
-  bool open() const { return begun_ && !exhausted_ && !out_of_patience(); }
+  /// Takes more trials: the space is not exhausted, patience has not run out and the task's own budget has not ended.
+  bool open() const;
   bool begun() const { return begun_; }
+  std::size_t number() const { return number_; }
   /// Why it cannot be tuned, from here on.
-  void fail(const std::string& reason) { error_ = reason; }
+  void fail(const std::string& reason);
   TaskProgress progress() const;
   /// Wall-clock that `race` is expected to take; 0 when there is nothing to race.
   double race_estimate() const;
   TaskReport report() const;
-  void emit(Event::Kind kind) const;
+  void emit(Event::Kind kind) const { emit(kind, {}); }
 
  private:
   struct Entry {
@@ -72,8 +74,10 @@ class TaskTuner {
   void take(std::span<const record::Record> records);
   /// Takes what other tuners have stored since: nothing is measured twice but what is in flight in two of them.
   void hear_others();
-  /// Proposes what won for similar tasks.
+  /// Proposes what won for similar tasks so far; again after twice as many trials, for they are tuned meanwhile.
   void transfer();
+  /// `step` without the account of what it took.
+  void search(int count);
   /// Measures what is new of `batch`; false when the budget ended or a stop was requested before all were done.
   bool measure(const std::vector<search::Candidate>& batch, const std::string& origin);
   std::optional<Job> prepare(const search::Candidate& candidate, const std::string& origin);
@@ -89,6 +93,8 @@ class TaskTuner {
   void commit();
   record::Record to_record(const Entry& entry) const;
   std::optional<std::string> trace_of(const Entry& entry) const;
+  /// The usable entry with the least minimum.
+  std::optional<std::size_t> fastest() const;
   /// Usable entries, fastest first.
   std::vector<std::size_t> ranking() const;
   /// The first `count` of `ranking`.
@@ -106,19 +112,30 @@ class TaskTuner {
                           std::uint64_t seed);
   void keep_race(std::size_t entry, std::span<const double> samples);
   void store_race(const std::vector<std::size_t>& entries);
+  /// Calls `announce` before anything is timed.
+  void race_rounds(const std::function<void()>& announce);
   /// Both: false when nothing was timed.
   bool race_heat(const std::vector<std::size_t>& racers);
   bool race_final(const std::vector<std::size_t>& racers, int most_blocks);
   std::optional<std::size_t> winner() const;
   std::optional<std::size_t> default_entry() const;
   void forget_artifacts();
+  /// Budgets, of the call and of the task.
   bool fits_trial() const;
+  bool has_time() const;
+  std::int64_t trials_left() const;
+  double spent_share() const;
   bool out_of_patience() const;
+  /// Tells the watchdog what begins: "searching for candidates of", before the task's name.
+  void note(const char* what) const;
+  void emit(Event::Kind kind, std::optional<TrialEvent> trial) const;
+  void emit_trial(const Entry& entry) const;
 
   const Task* task_;
   std::size_t number_;
   Session* session_;
-  std::uint64_t seed_;  ///< of this task
+  std::uint64_t seed_;           ///< of this task
+  double roofline_seconds_ = 0;  ///< 0: unknown
 
   std::unique_ptr<TaskSpace> space_;
   std::unique_ptr<search::SpaceIndex> index_;
@@ -137,8 +154,11 @@ class TaskTuner {
   std::map<std::string, std::int64_t> failures_;
   std::string failure_reason_;  ///< of the first failure
   std::int64_t trials_ = 0, resumed_ = 0, since_gain_ = 0;
-  double trial_seconds_ = 0;  ///< of one trial, lately
-  bool begun_ = false, exhausted_ = false, transferred_ = false;
+  double trial_seconds_ = 0;        ///< of one trial's build and run, lately
+  double step_seconds_ = 0;         ///< of one trial with search and model, lately; 0: there was no step yet
+  std::int64_t next_transfer_ = 0;  ///< trials at which similar tasks are asked for their winners again
+  Budget budget_;                   ///< of this task
+  bool begun_ = false, exhausted_ = false;
   std::string error_;
 };
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
 #include "temper/support/error.h"
+#include "temper/support/logging.h"
 #include "temper/support/random.h"
+#include "temper/support/resident_memory.h"
 #include "temper/tune/processes.h"
 #include "temper/tune/scheduler.h"
 #include "temper/tune/session.h"
@@ -25,10 +28,17 @@ void check(std::span<const Task> tasks, const Options& options) {
   if (options.timing.repeat < 1 || options.timing.number < 0)
     refuse("each candidate is timed at least once", "timing", "give a repeat above 0 and a number of at least 0");
   if (options.batch < 1) refuse("a batch holds at least one candidate", "batch", "give a number above 0");
+  if (options.budget_seconds_per_task && !(*options.budget_seconds_per_task > 0))
+    refuse("the budget of a task must be more than no time", "budget per task", "say how long, as in 30s");
+  if (options.trials_per_task && *options.trials_per_task < 1)
+    refuse("at least one trial is needed for each task", "trials per task", "give a number above 0");
   for (const Task& task : tasks) {
     if (task.threads != tasks.front().threads)
       refuse("tasks of one call must use the same number of threads", task.name, "tune them in separate calls");
   }
+  if (options.stall_seconds < 0)
+    refuse("a stall cannot be shorter than no time", "stall_seconds", "give 0 to watch nothing");
+  if (options.make_strategy) return;
   const auto known = search::strategies();
   const auto chosen = std::ranges::find(known, options.strategy, &search::StrategyInfo::name);
   if (chosen == known.end()) {
@@ -40,14 +50,22 @@ void check(std::span<const Task> tasks, const Options& options) {
 }
 
 Budget make_budget(const Options& options, std::size_t tasks) {
-  if (options.budget_seconds || options.trials) return {options.budget_seconds, options.trials};
+  const bool by_task = options.budget_seconds_per_task || options.trials_per_task;
+  if (options.budget_seconds || options.trials || by_task) return {options.budget_seconds, options.trials};
   if (tasks > 1) return {kDefaultBudgetSeconds, std::nullopt};
   return {std::nullopt, kDefaultTrials};
 }
 
-/// Runs what may fail for one task alone: what it lacks is said in its report, and the others go on.
+/// What the clock has for a task; for none: what belongs to no task.
+PhaseSeconds phases_of(const PhaseClock& clock, std::optional<std::size_t> task) {
+  return {clock.seconds(Phase::Build, task), clock.seconds(Phase::Run, task), clock.seconds(Phase::Search, task),
+          clock.seconds(Phase::Model, task), clock.seconds(Phase::Idle, task)};
+}
+
+/// Runs what may fail for one task alone, on its time: what it lacks is said in its report, and the others go on.
 template <class Work>
-void attempt(TaskTuner& tuner, Work&& work) {
+void attempt(PhaseClock& clock, TaskTuner& tuner, Work&& work) {
+  const PhaseClock::TaskScope scope(clock, tuner.number());
   try {
     work();
   } catch (const Error& error) {
@@ -59,6 +77,35 @@ void attempt(TaskTuner& tuner, Work&& work) {
     }
   }
 }
+
+/// What is done about silence: the first alarm requests a stop, and the caller hears of each.
+class Stalls {
+ public:
+  explicit Stalls(const Options& options) : options_(&options) {}
+
+  void handle(const Stall& stall) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (first_.empty()) first_ = stall.what;
+    }
+    options_->cancellation.request();
+    if (options_->on_stall) {
+      options_->on_stall(stall);
+    } else {
+      log_error("nothing was heard for " + std::to_string(static_cast<std::int64_t>(stall.seconds)) + " s from " +
+                stall.what + "; a stop was requested");
+    }
+  }
+  std::string first() const {
+    const std::lock_guard lock(mutex_);
+    return first_;
+  }
+
+ private:
+  const Options* options_;
+  mutable std::mutex mutex_;
+  std::string first_;
+};
 
 class Loop {
  public:
@@ -77,10 +124,10 @@ class Loop {
       before = session_->budget.spent_trials();
       search();
       session_->budget.reserve(0);
-      for (const std::size_t i : order_) attempt(tuners_[i], [&] { tuners_[i].race(); });
+      for (const std::size_t i : order_) attempt(*session_->phases, tuners_[i], [&] { tuners_[i].race(); });
       reserve();
     } while (session_->budget.spent_trials() > before && may_go_on());
-    for (const std::size_t i : order_) attempt(tuners_[i], [&] { tuners_[i].finish(); });
+    for (const std::size_t i : order_) attempt(*session_->phases, tuners_[i], [&] { tuners_[i].finish(); });
   }
 
   std::vector<TaskReport> reports() const {
@@ -89,20 +136,16 @@ class Loop {
     return reports;
   }
 
-  void finish() const {
-    if (!tuners_.empty()) tuners_.front().emit(Event::Kind::Finished);
-  }
-
  private:
   /// Defaults first, of the largest tasks first: even a short budget then knows most of the model.
   void begin() {
     for (const std::size_t i : order_) {
       if (session_->stop()) return;
-      attempt(tuners_[i], [&] { tuners_[i].begin(); });
+      attempt(*session_->phases, tuners_[i], [&] { tuners_[i].begin(); });
     }
     if (!session_->options->measure_random) return;
     for (const std::size_t i : order_) {
-      if (tuners_[i].open() && may_go_on()) attempt(tuners_[i], [&] { tuners_[i].sample_random(); });
+      if (tuners_[i].open() && may_go_on()) attempt(*session_->phases, tuners_[i], [&] { tuners_[i].sample_random(); });
     }
   }
 
@@ -112,12 +155,12 @@ class Loop {
     while (may_go_on()) {
       std::vector<TaskProgress> progress;
       for (const TaskTuner& tuner : tuners_) progress.push_back(tuner.progress());
-      const std::optional<std::size_t> next = next_task(progress, batch, random_);
+      const std::optional<std::size_t> next = next_task(session_->options->scheduler, progress, batch, random_);
       if (!next) break;
       reserve();
       const std::int64_t before = session_->budget.spent_trials();
       TaskTuner& tuner = tuners_[*next];
-      attempt(tuner, [&] { tuner.step(batch); });
+      attempt(*session_->phases, tuner, [&] { tuner.step(batch); });
       if (session_->budget.spent_trials() == before && tuner.progress().open)
         break;  // what is left is too short for one
     }
@@ -150,22 +193,36 @@ Report tune(std::span<const Task> tasks, const Options& options) {
   Session session;
   session.options = &options;
   session.clock = options.clock != nullptr ? options.clock : &system_clock;
-  PhaseClock phases(*session.clock);
+  PhaseClock phases(*session.clock, Phase::Search, tasks.size());
   session.phases = &phases;
   session.target = options.target ? *options.target : target::detect();
   session.fingerprint = target::fingerprint(session.target);
   session.budget = make_budget(options, tasks.size());
   session.tasks = tasks.size();
   session.patience = options.patience.value_or(tasks.size() > 1 ? kDefaultPatience : 0);
+  Stalls stalls(options);
+  Watchdog watchdog(options.stall_seconds, [&](const Stall& stall) { stalls.handle(stall); });
+  session.watchdog = &watchdog;
+  const auto tell = [&](Event::Kind kind) {
+    if (options.progress) options.progress(session.event(kind));
+  };
+  watchdog.note("starting builders and runners");
   std::unique_ptr<HardwareTest> processes;
   if (options.hardware == nullptr) {
     const PhaseClock::Scope scope(phases, Phase::Idle);
     processes = start_processes(session.target, tasks.front().threads, options.cancellation, *session.clock,
                                 options.programs, options.timing);
   }
+  if (options.peaks) {
+    session.peaks = *options.peaks;
+  } else if (options.hardware == nullptr) {
+    const PhaseClock::Scope scope(phases, Phase::Run);
+    session.peaks = measure_peaks(session.target);
+  }
   session.hardware = options.hardware != nullptr ? options.hardware : processes.get();
 
   const HardwareTest::Disturbed before = session.hardware->disturbed();
+  tell(Event::Kind::Started);
   Loop loop(tasks, session);
   loop.run();
   report.tasks = loop.reports();
@@ -173,10 +230,14 @@ Report tune(std::span<const Task> tasks, const Options& options) {
   report.disturbed_by_clock = session.hardware->disturbed().clock - before.clock;
   report.disturbed_by_others = session.hardware->disturbed().others - before.others;
   report.cancelled = session.cancelled;
-  loop.finish();
+  report.stalled = stalls.first();
+  report.resident_bytes = resident_bytes();
+  tell(Event::Kind::Finished);
   report.wall_seconds = phases.settle();
   report.phases = {phases.seconds(Phase::Build), phases.seconds(Phase::Run), phases.seconds(Phase::Search),
                    phases.seconds(Phase::Model), phases.seconds(Phase::Idle)};
+  for (std::size_t i = 0; i < report.tasks.size(); ++i) report.tasks[i].phases = phases_of(phases, i);
+  report.shared = phases_of(phases, std::nullopt);
   return report;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "temper/cost/cost_model.h"
 #include "temper/record/record.h"
 #include "temper/search/options.h"
 #include "temper/search/strategy.h"
@@ -20,39 +21,27 @@
 #include "temper/support/cancellation.h"
 #include "temper/support/clock.h"
 #include "temper/target/cpu.h"
+#include "temper/tune/event.h"
+#include "temper/tune/roofline.h"
+#include "temper/tune/scheduler.h"
 #include "temper/tune/task.h"
 #include "temper/tune/timing.h"
+#include "temper/tune/watchdog.h"
 
 namespace temper::tune {
 
 class HardwareTest;
-
-/// What the progress callback is told. Texts and numbers describe the task at hand.
-struct Event {
-  enum class Kind : std::uint8_t {
-    TaskStarted,    ///< its default was measured
-    BatchMeasured,  ///< some more candidates were measured
-    NewBest,        ///< a candidate is faster than all before
-    TaskFinished,   ///< its race is over; best and default are final
-    Finished,       ///< nothing more comes
-  };
-  Kind kind{};
-  std::size_t task = 0;                          ///< index into the tasks
-  std::size_t tasks = 0;                         ///< how many there are
-  std::string name;                              ///< of the task
-  std::int64_t task_trials = 0;                  ///< measured in this call, this task
-  std::int64_t trials = 0;                       ///< measured in this call, all tasks
-  std::optional<std::int64_t> trials_left;       ///< when the budget has a number of trials
-  std::optional<double> seconds_left;            ///< when the budget has a time
-  double default_seconds = 0, best_seconds = 0;  ///< per run; 0: not known yet
-  double gain() const { return best_seconds > 0 ? default_seconds / best_seconds : 1; }  ///< above 1: faster
-};
 
 struct Options {
   /// Budget of the call, all tasks together; both may be given, then the first that ends it counts. With neither:
   /// `kDefaultBudgetSeconds` for several tasks, `kDefaultTrials` for a single one.
   std::optional<double> budget_seconds;
   std::optional<std::int64_t> trials;  ///< measurements of candidates, defaults and failures included
+  /// The same for each task on its own; whichever ends first counts. With one of these, no default applies to the
+  /// whole.
+  std::optional<double> budget_seconds_per_task;
+  std::optional<std::int64_t> trials_per_task;
+  Scheduler scheduler = Scheduler::Gain;  ///< which of several tasks gets the next trials
   std::string strategy{search::kDefaultStrategy};
   search::OptionValues strategy_options;
   std::uint64_t seed = 0;
@@ -72,12 +61,26 @@ struct Options {
   store::Store* store = nullptr;  ///< borrowed; null: results live in the report only
   CancellationToken cancellation;
   std::function<void(const Event&)> progress;  ///< called from the thread of `tune`
+  /// After so many seconds without a sign of life a stop is requested of `cancellation`, which ends every wait for
+  /// builders and runners; 0: never. The longest that is in order is a race of candidates that each use up their limit.
+  double stall_seconds = 300;
+  /// Called from another thread, first when the stop is requested, then again after each further `stall_seconds`: code
+  /// that does not return (a strategy, a template) cannot be stopped; whoever calls may end the process, for what was
+  /// measured is in the store. Not given: stalls are logged as errors.
+  std::function<void(const Stall&)> on_stall;
+  /// A strategy of one's own for each task; `strategy` then only names it in the records, and `strategy_options` are
+  /// not checked.
+  std::function<std::unique_ptr<search::Strategy>(const search::StrategyContext&)> make_strategy;
+  /// A learned cost model of one's own for each task, in place of the first of `cost::cost_models()`.
+  std::function<std::unique_ptr<cost::CostModel>(const cost::CostModelContext&)> make_cost_model;
   // What tests and callers with spaces of their own put in place of the defaults.
   std::span<const space::Template> templates = space::builtin_templates();
   std::optional<target::Target> target;  ///< default: this machine
   /// Folder of temper-builder and temper-runner; empty: that of the running program, else those of PATH. The installed
   /// CMake package names its own folder in the macro TEMPER_PROGRAMS_DIR.
   std::filesystem::path programs;
+  /// Of the machine that is measured on; not given: measured where `hardware` is not given either, unknown otherwise.
+  std::optional<MachinePeaks> peaks;
   HardwareTest* hardware = nullptr;  ///< borrowed; null: builder and runner processes on this machine
   const Clock* clock = nullptr;      ///< borrowed; null: the system's
 };
@@ -85,6 +88,12 @@ inline constexpr double kDefaultBudgetSeconds = 300;
 inline constexpr std::int64_t kDefaultTrials = 200;
 inline constexpr int kRandomSample = 16;
 inline constexpr int kDefaultPatience = 192;
+
+/// Exclusive parts of the wall-clock; they add up to it.
+struct PhaseSeconds {
+  double build = 0, run = 0, search = 0, model = 0, idle = 0;
+  double total() const { return build + run + search + model + idle; }
+};
 
 struct TaskReport {
   std::string name;
@@ -101,28 +110,28 @@ struct TaskReport {
   /// Medians of the rounds of the final, where both have their least times from: what `temper bench` gives for the same
   /// record.
   double default_median_seconds = 0, best_median_seconds = 0;
-  double gflops = 0;  ///< of the best; 0: unknown
+  double gflops = 0;            ///< of the best; 0: unknown
+  double roofline_seconds = 0;  ///< what it takes at the machine's peaks, see `tune/roofline.h`; 0: unknown
   std::optional<double> median_random_seconds;
   std::string best_candidate;  ///< text; empty when nothing ran
   bool default_kept = true;    ///< nothing beat the default beyond noise
   std::int64_t record_id = 0;  ///< of the best in the store; 0: no store, or nothing ran
   std::string error;           ///< why the task could not be tuned; empty: it could
-};
-
-/// Exclusive parts of the wall-clock of a call; they add up to it.
-struct PhaseSeconds {
-  double build = 0, run = 0, search = 0, model = 0, idle = 0;
-  double total() const { return build + run + search + model + idle; }
+  PhaseSeconds phases;         ///< what this call spent on the task
 };
 
 struct Report {
   std::vector<TaskReport> tasks;  ///< in the order given
   double wall_seconds = 0;
-  PhaseSeconds phases;
+  PhaseSeconds phases;  ///< of the whole call
+  PhaseSeconds
+      shared;  ///< of it for no task: processes start, tasks are chosen. With the tasks' phases it is the whole
   std::int64_t trials = 0;
   /// Samples that were taken and do not count: the processor's clock changed, others had the CPU.
   std::int64_t disturbed_by_clock = 0, disturbed_by_others = 0;
   bool cancelled = false;
+  std::int64_t resident_bytes = 0;  ///< of this process, at the end
+  std::string stalled;              ///< what stood still, when that is why it was cancelled
 };
 
 /// Tunes all tasks. A task that cannot be tuned gets an `error` in its report and does not stop the others.
