@@ -220,6 +220,20 @@ TEST(ModelScorer, GuidedSearchComesCloseWhereRandomDoesNot) {
   EXPECT_LT(median("evolutionary", true), 1.03);
 }
 
+TEST(ModelScorer, LearnsAnewWhenTheMeasurementsHaveGrown) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  ModelScorer scorer = make_scorer(space, {}, 1, {{"growth", 0.5}});
+  const std::vector<Told> told = measure(space, sample(index, 1, 100));
+  const std::vector<Candidate> test = sample(index, 2, 50);
+  scorer.tell(std::span(told).first(40));
+  const std::vector<double> first = scorer.score(test);
+  scorer.tell(std::span(told).subspan(40, 15));
+  EXPECT_EQ(scorer.score(test), first);
+  scorer.tell(std::span(told).subspan(55));
+  EXPECT_NE(scorer.score(test), first);
+}
+
 TEST(ModelScorer, OfALongRunOnlyWhatWasMeasuredIsRememberedForSure) {
   const FakeSpace space({{"a", {{"x", search::range(1, 200)}, {"y", search::range(1, 100)}}, {}}});
   const SpaceIndex index(space);

@@ -17,6 +17,7 @@ constexpr std::size_t kMostScored = 10'000;
 std::span<const search::Option> model_scorer_options() {
   static const std::vector<search::Option> options{
       {"min_measurements", 16, 2, 1e6, "measurements before the learned model is used", true},
+      {"growth", 0.2, 0, 10, "share by which the measurements must have grown before the model is trained again"},
       {"floor", 4, 0.1, 100, "slower than the best by more than this natural logarithm counts as this much"},
       {"failure_gap", 1, 0, 100, "how far below the slowest success a failure is put, as a natural logarithm"},
       {"min_weight", 0.2, 0, 1, "weight of the slowest candidates in training; the fastest one's is 1"}};
@@ -48,7 +49,7 @@ double ModelScorer::base_score(const Known& candidate) const {
 }
 
 std::vector<double> ModelScorer::score(std::span<const search::Candidate> candidates) {
-  if (stale_) train();
+  if (stale_ && static_cast<double>(measured_.size()) >= (1 + options_.at("growth")) * trained_on_) train();
   std::vector<double> scores(candidates.size(), -std::numeric_limits<double>::infinity());
   if (!learned()) {
     // The analysis alone. Where it has no opinion a candidate is as good as the middle of those where it has one.
@@ -145,7 +146,9 @@ void ModelScorer::train() {
     samples.scores.push_back(target(told) - base_score(candidate));
     samples.weights.push_back(std::max(options_.at("min_weight"), std::exp(target(told))));
   }
-  if (samples.features.rows() > 0) model_->update(samples);
+  if (samples.features.rows() == 0) return;
+  model_->update(samples);
+  trained_on_ = static_cast<double>(measured_.size());
 }
 
 }  // namespace temper::cost

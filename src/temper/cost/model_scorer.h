@@ -25,7 +25,7 @@ class ModelScorer : public search::Scorer {
   ModelScorer(FeatureExtractor extractor, std::unique_ptr<CostModel> model, Analyse analyse = {},
               const search::OptionValues& options = {});
 
-  /// The model is trained here when measurements came in since the last time.
+  /// The model is trained here when enough measurements came in since the last time (option `growth`).
   std::vector<double> score(std::span<const search::Candidate> candidates) override;
 
   /// Measurements of this task; failed candidates count as slower than anything that ran. A second result for a
@@ -57,6 +57,7 @@ class ModelScorer : public search::Scorer {
   std::vector<search::Told> measured_;  ///< each candidate once, in order of first arrival
   search::CandidateMap<std::size_t> measured_at_;
   bool stale_ = false;
+  double trained_on_ = 0;  ///< measurements
   double analysis_weight_ = 1;
   double base_center_ = 0;
 };
