@@ -25,6 +25,10 @@ constexpr std::size_t kHeaderBytes = 12;
 /// A body grows by so much before its bytes are there: an announced length alone takes no memory.
 constexpr std::size_t kGrowth = std::size_t{4} << 20;
 
+/// Seconds for a message that has begun, at least: a short wait for one is for looking at something else in between,
+/// and says nothing of a sender that lost its CPU in the middle.
+constexpr double kWholeMessage = 5;
+
 }  // namespace
 
 Channel::Channel(UniqueFd socket, std::int64_t max_message_bytes)
@@ -47,7 +51,8 @@ void Channel::send(const Envelope& envelope, Timeout timeout) {
 
 Received Channel::receive(Envelope& envelope, Timeout timeout, double least_bytes_per_second) {
   if (!wait_for(fd(), POLLIN, Deadline(timeout))) return Received::TimedOut;
-  Deadline deadline(timeout);
+  const Timeout rest = timeout ? std::max(*timeout, kWholeMessage) : timeout;
+  Deadline deadline(rest);
   std::array<char, kHeaderBytes> header;
   if (!receive_all(fd(), header, deadline)) return Received::Closed;
   std::uint32_t magic = 0;
@@ -59,8 +64,8 @@ Received Channel::receive(Envelope& envelope, Timeout timeout, double least_byte
     throw Error(ErrorCode::Corrupt, "the other process announces a message of " + std::to_string(length) +
                                         " bytes; the limit is " + std::to_string(max_message_bytes_));
   }
-  if (timeout && least_bytes_per_second > 0)
-    deadline = Deadline(*timeout + static_cast<double>(length) / least_bytes_per_second);
+  if (rest && least_bytes_per_second > 0)
+    deadline = Deadline(*rest + static_cast<double>(length) / least_bytes_per_second);
   std::string body;
   while (body.size() < length) {
     const std::size_t before = body.size();

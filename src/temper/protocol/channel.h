@@ -33,10 +33,10 @@ class Channel {
   /// when it does not take the whole message in time (the channel is unusable then).
   void send(const Envelope& envelope, Timeout timeout = {});
 
-  /// Waits until a message begins to arrive, then until all of it is there; the time limit holds for each of the two,
-  /// the second one is longer by what the body takes at `least_bytes_per_second`, unless that is 0. Memory is taken as
-  /// bytes arrive. Throws Error{Corrupt} for what is no frame, is too large or is no Envelope, Error{Busy} when a frame
-  /// stops arriving.
+  /// Waits until a message begins to arrive, then until all of it is there; the time limit holds for each of the two;
+  /// the second one is 5 s at least, and longer by what the body takes at `least_bytes_per_second`, unless that is 0.
+  /// Memory is taken as bytes arrive. Throws Error{Corrupt} for what is no frame, is too large or is no Envelope,
+  /// Error{Busy} when a frame stops arriving.
   Received receive(Envelope& envelope, Timeout timeout = {}, double least_bytes_per_second = 0);
 
  private:
