@@ -5,9 +5,11 @@
 #include <time.h>
 
 #include "temper/compile/compile.h"
+#include "temper/cost/pretrained.h"
 #include "temper/nest/build.h"
 #include "temper/peers/interleave.h"
 #include "temper/search/enumeration.h"
+#include "temper/tune/task_features.h"
 #include "temper/tune/task_space.h"
 
 namespace temper {
@@ -63,6 +65,40 @@ BENCHMARK_CAPTURE(materialise_and_verify, conv_7, kSmallConv);
 BENCHMARK_CAPTURE(materialise_and_verify, conv_7_winograd2, kSmallConv, "winograd2");
 BENCHMARK_CAPTURE(materialise_and_verify, conv_7_winograd4, kSmallConv, "winograd4");
 BENCHMARK_CAPTURE(materialise_and_verify, depthwise_112, kDepthwise);
+
+/// Features and the shipped model's prediction of candidates whose loop programs are there, 64 at a time.
+void features_and_prediction(benchmark::State& state, const char* spec) {
+  const target::Target target = target::detect();
+  const tune::Task task = tune::task_from_spec(spec, 1);
+  const tune::TaskSpace space(task, target, space::builtin_templates());
+  const search::SpaceIndex index(space);
+  const cost::PretrainedModel model = cost::PretrainedModel::load(TEMPER_SOURCE_DIR "/data/models/default.model");
+  const cost::FeatureExtractor extractor = tune::task_extractor(space, task, target);
+  const cost::ColumnMap columns(model.card().columns, extractor.columns());
+  struct Ready {
+    search::Candidate candidate;
+    schedule::Schedule schedule;
+    nest::Program program;
+  };
+  constexpr std::size_t kBatch = 64;
+  RandomStream random(3);
+  std::vector<Ready> ready;
+  while (ready.size() < kBatch) {
+    const search::Candidate candidate = index.sample(random);
+    const schedule::Schedule schedule = space.materialise(candidate);
+    ready.push_back({candidate, schedule, nest::build(schedule)});
+  }
+  for (auto _ : state) {
+    cost::FeatureMatrix rows(model.card().columns.size());
+    for (const Ready& one : ready)
+      columns.append(extractor.extract(one.candidate, cost::analyse(one.program, one.schedule, target, 1)), rows);
+    benchmark::DoNotOptimize(model.predict(rows));
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * kBatch));
+}
+BENCHMARK_CAPTURE(features_and_prediction, gemm_512, kGemm)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(features_and_prediction, conv_56, kConv)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(features_and_prediction, depthwise_112, kDepthwise)->Unit(benchmark::kMillisecond);
 
 void compile(benchmark::State& state, const char* spec, const char* algorithm = "") {
   compile::Compiler compiler(target::detect());

@@ -1,9 +1,13 @@
 // What a candidate costs before it is built: loop program, analysis, features; and what learning costs.
 #include <benchmark/benchmark.h>
 
+#include <cmath>
+
 #include "search/toy_space.h"
 #include "temper/cost/analytic.h"
+#include "temper/cost/knob_screen.h"
 #include "temper/cost/model_scorer.h"
+#include "temper/cost/pretrained.h"
 #include "temper/nest/build.h"
 #include "temper/search/enumeration.h"
 
@@ -82,6 +86,46 @@ void score(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * 256);
 }
 BENCHMARK(score);
+
+/// Ranking by knobs alone: candidates are drawn and scored by a screen that learned from 512 scores.
+void screen(benchmark::State& state) {
+  const search::FakeSpace space = search::toy_matmul();
+  const search::SpaceIndex index(space);
+  const std::vector<search::Candidate> known = sample(index, 512);
+  std::vector<double> scores;
+  for (const search::Candidate& candidate : known) scores.push_back(-std::log(search::toy_seconds(space, candidate)));
+  KnobScreen screen(space);
+  screen.learn(known, scores);
+  RandomStream random(2);
+  for (auto _ : state) benchmark::DoNotOptimize(screen.score(index.sample(random)));
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(screen);
+
+/// All features of a loop program that is there, and the shipped model's prediction from them, 256 at a time.
+void features_and_prediction(benchmark::State& state) {
+  const PretrainedModel model = PretrainedModel::load(TEMPER_SOURCE_DIR "/data/models/default.model");
+  const target::Target target = target::detect();
+  const schedule::Schedule schedule = tiled(matmul(512));
+  const nest::Program program = nest::build(schedule);
+  const search::FakeSpace space = search::toy_matmul();
+  const search::Candidate candidate = sample(search::SpaceIndex(space), 1).front();
+  std::vector<Fact> facts;
+  for (const std::string& column : model.card().columns) {
+    if (column.starts_with("fact.")) facts.emplace_back(column.substr(5), 1);
+  }
+  const FeatureExtractor extractor(space, facts, analytic_features(), analyse(program, schedule, target, 1));
+  const ColumnMap columns(model.card().columns, extractor.columns());
+  constexpr int kBatch = 256;
+  for (auto _ : state) {
+    FeatureMatrix rows(model.card().columns.size());
+    for (int i = 0; i < kBatch; ++i)
+      columns.append(extractor.extract(candidate, analyse(program, schedule, target, 1)), rows);
+    benchmark::DoNotOptimize(model.predict(rows));
+  }
+  state.SetItemsProcessed(state.iterations() * kBatch);
+}
+BENCHMARK(features_and_prediction)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace temper::cost

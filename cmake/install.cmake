@@ -32,6 +32,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/temper ${CMAKE_SOURCE_DIR}/src/tem
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES ${CMAKE_BINARY_DIR}/generated/protocol/temper/protocol/messages.pb.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/temper/protocol)
+install(FILES ${CMAKE_SOURCE_DIR}/data/models/default.model DESTINATION ${CMAKE_INSTALL_DATADIR}/temper/models)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/temperConfig.cmake.in ${CMAKE_BINARY_DIR}/temperConfig.cmake

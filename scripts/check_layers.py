@@ -25,7 +25,7 @@ THIRD_PARTY = {
     "lld/": ["codegen/llvm"],
     "xgboost/": ["cost"],
     "sqlite3.h": ["store"],
-    "Eigen/": ["search"],
+    "Eigen/": ["search", "cost"],
     "spdlog/": ["support"],
     "hwloc": ["target"],
     "CLI/": ["app"],

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "search/toy_space.h"
 #include "temper/cost/metrics.h"
 #include "temper/search/enumeration.h"
+#include "temper/support/error.h"
 
 namespace temper::cost {
 namespace {
@@ -180,6 +182,114 @@ TEST(ModelScorer, SameSeedSameScores) {
   EXPECT_NE(score(1), score(2));
 }
 
+/// What was learned from a task with other knob values than those of the test, with knobs alone.
+std::shared_ptr<const PretrainedModel> pretrained_on(const search::Space& space, const FeatureExtractor& extractor) {
+  const SpaceIndex index(space);
+  TrainingSet set{FeatureMatrix(extractor.columns().size()), {}, {}, {}};
+  for (const Candidate& candidate : sample(index, 7, 600)) {
+    set.features.append(extractor.extract(candidate));
+    set.scores.push_back(-std::log(search::toy_seconds(space, candidate)));
+  }
+  std::shared_ptr<CostModel> model = make_cost_model("xgboost", {});
+  model->update(set);
+  PretrainedModel::Card card;
+  card.columns = extractor.columns();
+  return std::make_shared<const PretrainedModel>(card, std::vector<PretrainedModel::Member>{{"xgboost", 1, model}});
+}
+
+TEST(ModelScorer, APretrainedModelRanksBeforeAnythingIsMeasured) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  const std::vector<Candidate> test = sample(index, 2, 300);
+  ModelScorer scorer(FeatureExtractor(space), make_cost_model("xgboost", {.seed = 1}), {}, {},
+                     pretrained_on(space, FeatureExtractor(space)));
+  const double before = accuracy(space, scorer, test);
+  EXPECT_FALSE(scorer.learned());
+  EXPECT_GT(before, 0.85);
+  scorer.tell(measure(space, sample(index, 1, 200)));
+  EXPECT_GT(accuracy(space, scorer, test), before);
+  EXPECT_TRUE(scorer.learned());
+  EXPECT_GT(scorer.analysis_weight(), 0.8);
+}
+
+TEST(ModelScorer, APretrainedModelWithOtherFeaturesIsRefused) {
+  const FakeSpace space = search::toy_matmul();
+  const auto model = pretrained_on(space, FeatureExtractor(space, {{"flops", 1.0}}));
+  EXPECT_THROW(ModelScorer(FeatureExtractor(space), make_cost_model("xgboost", {}), {}, {}, model), Error);
+}
+
+TEST(ModelScorer, AScreenChoosesWhatIsAnalysed) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  int analysed = 0;
+  ModelScorer scorer =
+      make_scorer(space,
+                  [&](const Candidate& candidate) {
+                    ++analysed;
+                    return rough_analysis(space, candidate);
+                  },
+                  1, {{"screen_from", 50}, {"screen_sample", 200}, {"screen_share", 0.25}, {"screen_most", 150}});
+  scorer.score(sample(index, 1, 200));
+  EXPECT_LE(analysed, 200);  // all of them: the screen knows nothing yet
+  const int before = analysed;
+  std::vector<Candidate> many;
+  search::CandidateSet distinct;
+  for (const Candidate& candidate : sample(index, 2, 3000)) {
+    if (distinct.insert(candidate).second) many.push_back(candidate);
+  }
+  const std::vector<double> scores = scorer.score(many);
+  EXPECT_LE(analysed - before, 150);
+  EXPECT_GT(analysed - before, 100);
+  // What was not analysed ranks behind what was, and the best by the analysis are among those that were.
+  std::vector<double> truth;
+  for (const Candidate& candidate : many) truth.push_back(1 / rough_analysis(space, candidate).seconds);
+  EXPECT_GT(top_k_score(scores, truth, 20), 0.99);
+  EXPECT_GT(pairwise_accuracy(scores, truth), 0.8);
+  for (const double score : scores) EXPECT_TRUE(std::isfinite(score));
+  EXPECT_EQ(scorer.counts().seen, static_cast<std::int64_t>(200 + many.size()));
+  EXPECT_EQ(scorer.counts().analysed, analysed);
+}
+
+TEST(ModelScorer, CountsHowOftenItKnewTheFasterOne) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  // The analysis says the opposite of what is told.
+  ModelScorer scorer = make_scorer(space, [&](const Candidate& c) {
+    Analysis analysis;
+    analysis.seconds = 1 / search::toy_seconds(space, c);
+    return analysis;
+  });
+  std::vector<Told> told = measure(space, sample(index, 1, 10));
+  scorer.tell(std::span(told).first(2));  // never scored: no prediction to judge
+  EXPECT_EQ(scorer.counts().pairs, 0);
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 2; i < told.size(); ++i) candidates.push_back(told[i].candidate);
+  scorer.score(candidates);
+  told.back().ok = false;  // a failure has no time
+  scorer.tell(std::span(told).subspan(2));
+  EXPECT_GT(scorer.counts().pairs, 15);
+  EXPECT_LE(scorer.counts().pairs, 21);
+  EXPECT_EQ(scorer.counts().right, 0);
+  EXPECT_EQ(scorer.counts().hit_rate(), 0);
+  scorer.tell(std::span(told).subspan(2));  // the same again counts once
+  EXPECT_LE(scorer.counts().pairs, 21);
+  EXPECT_EQ(scorer.counts().measured, 10);
+}
+
+TEST(ModelScorer, ForgetsWhatWasAskedLongAgo) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  ModelScorer scorer =
+      make_scorer(space, [&](const Candidate& c) { return rough_analysis(space, c); }, 1, {{"screen_from", 1e9}});
+  const std::vector<Told> told = measure(space, sample(index, 9, 30));
+  scorer.tell(told);
+  std::vector<Candidate> first;
+  for (const Told& one : told) first.push_back(one.candidate);
+  const std::vector<double> before = scorer.score(first);
+  for (std::uint64_t round = 0; round < 30; ++round) scorer.score(sample(index, 100 + round, 1000));
+  EXPECT_EQ(scorer.score(first), before);  // what was measured is still known
+}
+
 /// Best time after `trials` measurements, over what is best in the whole space (1 ms).
 double tuned(const search::Space& space, std::string_view strategy_name, std::uint64_t seed, int trials,
              bool with_analysis) {
@@ -238,16 +348,16 @@ TEST(ModelScorer, OfALongRunOnlyWhatWasMeasuredIsRememberedForSure) {
   const FakeSpace space({{"a", {{"x", search::range(1, 200)}, {"y", search::range(1, 100)}}, {}}});
   const SpaceIndex index(space);
   int analysed = 0;
-  ModelScorer scorer = make_scorer(space, [&](const Candidate&) {
+  const auto count = [&](const Candidate&) {
     ++analysed;
     return Analysis{};
-  });
-  constexpr int kScored = 15'000;
+  };
+  ModelScorer scorer = make_scorer(space, count, 0, {{"screen_from", 1e9}});
+  constexpr int kScored = 18'000;
   std::vector<Candidate> candidates;
   for (std::uint64_t i = 0; i < kScored; ++i) candidates.push_back(index.at(i));
   scorer.score(candidates);
-  scorer.score(candidates);
-  EXPECT_EQ(analysed, kScored) << "between two measurements nothing is analysed twice";
+  EXPECT_EQ(analysed, kScored);
   const Told told{candidates[7], true, 1e-3};
   scorer.tell({&told, 1});
   scorer.score({&candidates[7], 1});

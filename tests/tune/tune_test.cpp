@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "temper/support/error.h"
 #include "temper/tune/lookup.h"
 #include "temper/tune/task_space.h"
 #include "temper/tune/verdict.h"
@@ -154,6 +155,24 @@ TEST_F(TuneTest, SameSeedAndTimesGiveTheSameCandidates) {
   without_store.seed = 7;
   run(without_store);
   EXPECT_NE(hardware_->measured, random);
+}
+
+TEST_F(TuneTest, SaysWhatTheModelSawAndHowOftenItWasRight) {
+  const Report report = run(options());
+  const cost::ScorerCounts& counts = report.tasks.front().model;
+  EXPECT_EQ(counts.measured, report.trials);
+  EXPECT_GT(counts.seen, counts.measured);
+  EXPECT_GT(counts.pairs, 0);
+  EXPECT_LE(counts.right, counts.pairs);
+  Options unknown = options();
+  unknown.models.learner = "oracle";
+  EXPECT_THROW(run(unknown), Error);
+}
+
+TEST_F(TuneTest, ANetworkMayLearnInsteadOfTrees) {
+  Options network = options();
+  network.models.learner = "mlp";
+  EXPECT_EQ(run(network).trials, 24);
 }
 
 TEST_F(TuneTest, AStopKeepsWhatWasMeasured) {

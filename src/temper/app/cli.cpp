@@ -29,6 +29,8 @@ constexpr Command kCommands[] = {
     {"explain", "Show how a task is computed: definition, schedule, loops, code", declare_explain},
     {"replay", "Rebuild a kernel from a trace file", declare_replay},
     {"db", "List, export, import and question the database of records", declare_db},
+    {"dataset", "Measure samples of tasks, for training and judging cost models", declare_dataset},
+    {"model", "Train and judge cost models", declare_model},
     {"operators", "List the ONNX operators that models may use, and those that are refused", declare_operators},
     {"target", "Show the hardware that code is generated for", declare_target},
 };

@@ -59,6 +59,8 @@ struct Command {
 void declare_target(CLI::App& command, Session& session);
 void declare_explain(CLI::App& command, Session& session);
 void declare_replay(CLI::App& command, Session& session);
+void declare_dataset(CLI::App& command, Session& session);
+void declare_model(CLI::App& command, Session& session);
 void declare_db(CLI::App& command, Session& session);
 void declare_tune(CLI::App& command, Session& session);
 void declare_build(CLI::App& command, Session& session);

@@ -14,10 +14,12 @@
 #include "temper/app/remote.h"
 #include "temper/app/session.h"
 #include "temper/app/whole_model.h"
+#include "temper/cost/cost_model.h"
 #include "temper/search/strategy.h"
 #include "temper/support/clock.h"
 #include "temper/support/error.h"
 #include "temper/support/logging.h"
+#include "temper/tune/default_model.h"
 #include "temper/tune/tune.h"
 
 namespace temper::app {
@@ -41,6 +43,8 @@ struct TuneOptions {
   int patience = -1;
   bool measure_random = false;
   bool no_peer = false;
+  std::string model = "auto";
+  std::string learner{cost::cost_models().front().name};
 };
 
 constexpr double kRedrawSeconds = 0.1;  ///< a live view that is redrawn faster cannot be read
@@ -92,6 +96,17 @@ nlohmann::json phases_json(const tune::PhaseSeconds& phases) {
           {"idle", phases.idle}};
 }
 
+nlohmann::json counts_json(const cost::ScorerCounts& counts) {
+  return {{"seen", counts.seen},   {"analysed", counts.analysed}, {"measured", counts.measured},
+          {"pairs", counts.pairs}, {"right", counts.right},       {"hit_rate", counts.hit_rate()}};
+}
+
+cost::ScorerCounts sum_of_counts(const tune::Report& report) {
+  cost::ScorerCounts sum;
+  for (const tune::TaskReport& task : report.tasks) sum += task.model;
+  return sum;
+}
+
 nlohmann::json task_json(const tune::TaskReport& t) {
   nlohmann::json out{{"name", t.name},
                      {"key", t.key},
@@ -111,6 +126,7 @@ nlohmann::json task_json(const tune::TaskReport& t) {
                      {"seconds", t.phases.total()},
                      {"phases", phases_json(t.phases)},
                      {"record", t.record_id}};
+  out["model"] = counts_json(t.model);
   if (t.median_random_seconds) out["median_random_seconds"] = *t.median_random_seconds;
   if (!t.error.empty()) out["error"] = t.error;
   return out;
@@ -159,6 +175,14 @@ void print_report(Session& s, const tune::Report& report, bool sums) {
   if (report.disturbed_by_clock + report.disturbed_by_others > 0) {
     s.print(fmt::format("samples that do not count: {} at another clock, {} while other processes had the CPU\n",
                         report.disturbed_by_clock, report.disturbed_by_others));
+  }
+  const cost::ScorerCounts counts = sum_of_counts(report);
+  if (counts.measured > 0 && counts.seen > 0) {
+    s.print(fmt::format("the cost model saw {:.0f} candidates for one that was measured",
+                        static_cast<double>(counts.seen) / static_cast<double>(counts.measured)));
+    s.print(counts.pairs > 0
+                ? fmt::format("; of two that were measured it knew the faster in {:.0f}%\n", 100 * counts.hit_rate())
+                : "\n");
   }
 }
 
@@ -256,6 +280,9 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o, Audience& audience) {
     s.progress(fmt::format("{}: {} tasks for {} steps", o.work.model, tasks.first.size(), steps));
     if (!tasks.rivals.empty()) s.progress(fmt::format("{} tasks of other layouts", tasks.rivals.size()));
   }
+  const tune::ChosenModel chosen = tune::choose_model(o.model, target);
+  options.models = {chosen.model, o.learner};
+  if (o.model == "auto" && chosen.model == nullptr) s.progress("no pretrained cost model: " + chosen.note);
   const auto store = open_store(o.work.db, true);
   options.store = store.get();
   options.progress = [&](const tune::Event& event) { audience.hear(event); };
@@ -273,6 +300,9 @@ nlohmann::json tune_work(Session& s, const TuneOptions& o, Audience& audience) {
                      {"resident_bytes", report.resident_bytes},
                      {"trials", report.trials},
                      {"disturbed", {{"clock", report.disturbed_by_clock}, {"others", report.disturbed_by_others}}},
+                     {"model_counts", counts_json(sum_of_counts(report))},
+                     {"pretrained", chosen.model ? nlohmann::json(chosen.note) : nlohmann::json(nullptr)},
+                     {"learner", o.learner},
                      {"seed", o.seed},
                      {"scheduler", o.scheduler},
                      {"cancelled", report.cancelled}};
@@ -342,6 +372,14 @@ void declare_tune(CLI::App& command, Session& session) {
   command.add_option("--option", o->options, "An option of the strategy: NAME=NUMBER")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--model", o->model,
+                  "What ranks candidates before anything is measured: a file of `temper model train`, auto (the model "
+                  "that ships with Temper where it fits this machine), or none (the analytic model)")
+      ->capture_default_str();
+  std::string learners;
+  for (const cost::CostModelInfo& info : cost::cost_models()) learners += (learners.empty() ? "" : ", ") + info.name;
+  command.add_option("--learner", o->learner, "What learns from the measurements: " + learners)->capture_default_str();
   declare_seed(command, o->seed, "Seed of the search");
   command.add_option("--patience", o->patience, "Trials without a gain after which a task stops; 0: never")
       ->check(CLI::Range(0, 1 << 30));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "temper/cost/loop_features.h"
 #include "temper/nest/build.h"
 #include "temper/support/error.h"
 
@@ -29,6 +30,29 @@ struct CoreModel {
   double cache_share = 0.75;  ///< of a cache that a footprint may fill before it loses lines to others and to conflicts
   double overlap = 0.25;      ///< share of the lesser bounds that adds to the greatest one
   double clock = 3e9;
+};
+
+constexpr std::array kTable{
+    FeatureInfo{"arithmetic_cycles", "log2 of the cycles that arithmetic takes, issue and latency"},
+    FeatureInfo{"load_cycles", "log2 of the cycles that loads take, after what unrolling keeps in registers"},
+    FeatureInfo{"store_cycles", "log2 of the cycles that stores take"},
+    FeatureInfo{"loop_cycles", "log2 of the cycles that loops take which stay loops"},
+    FeatureInfo{"spill_cycles", "log2 of the cycles that vectors without a register take"},
+    FeatureInfo{"l2_bytes", "log2 of the bytes that come from the second cache"},
+    FeatureInfo{"l3_bytes", "log2 of the bytes that come from the third cache"},
+    FeatureInfo{"memory_bytes", "log2 of the bytes that come from memory"},
+    FeatureInfo{"bound_by_arithmetic", "share of arithmetic in the three bounds of a roofline"},
+    FeatureInfo{"bound_by_loads", "share of loads, stores and spills in them"},
+    FeatureInfo{"bound_by_traffic", "share of traffic between caches in them"},
+    FeatureInfo{"accumulators", "log2 of the independent chains of the heaviest reduction"},
+    FeatureInfo{"registers", "log2 of the registers of the statement that wants most"},
+    FeatureInfo{"block", "log2 of the instructions of the largest unrolled body"},
+    FeatureInfo{"gathers", "log2 of the elements that are loaded one by one"},
+    FeatureInfo{"bodies", "log2 of the copies of statements that the program has"},
+    FeatureInfo{"parallel_trips", "log2 of the iterations that threads may share"},
+    FeatureInfo{"imbalance", "time of the busiest thread over the mean"},
+    FeatureInfo{"workspace_bytes", "log2 of the bytes between stages"},
+    FeatureInfo{"vector_efficiency", "share of the lanes that are paid for which do work"},
 };
 
 bool in_registers(const AccessFacts& access) { return access.kind == StorageKind::Register; }
@@ -188,13 +212,15 @@ double log2_one_more(double value) { return std::log2(1 + std::max(0.0, value));
 
 }  // namespace
 
+std::span<const FeatureInfo> analytic_feature_table() { return kTable; }
+
 const std::vector<std::string>& analytic_features() {
-  static const std::vector<std::string> names{
-      "arithmetic_cycles",   "load_cycles",    "store_cycles",     "loop_cycles",
-      "spill_cycles",        "l2_bytes",       "l3_bytes",         "memory_bytes",
-      "bound_by_arithmetic", "bound_by_loads", "bound_by_traffic", "accumulators",
-      "registers",           "block",          "gathers",          "bodies",
-      "parallel_trips",      "imbalance",      "workspace_bytes",  "vector_efficiency"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const FeatureInfo& feature : analytic_feature_table()) all.emplace_back(feature.name);
+    for (const FeatureInfo& feature : loop_feature_table()) all.emplace_back(feature.name);
+    return all;
+  }();
   return names;
 }
 
@@ -270,6 +296,8 @@ Analysis analyse(const nest::Program& program, const schedule::Schedule& schedul
                        imbalance,
                        log2_one_more(facts.workspace_bytes),
                        lanes_paid > 0 ? lanes_used / lanes_paid : 1};
+  const std::vector<double> loops = loop_features(facts, target);
+  analysis.features.insert(analysis.features.end(), loops.begin(), loops.end());
   TEMPER_CHECK(analysis.features.size() == analytic_features().size(),
                "the analytic model's features and their names differ");
   return analysis;

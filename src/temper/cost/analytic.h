@@ -11,16 +11,22 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "temper/cost/features.h"
+#include "temper/cost/loop_features.h"
 #include "temper/cost/program_facts.h"
 #include "temper/target/cpu.h"
 
 namespace temper::cost {
 
-/// Names of the features that `analyse` returns, in order. All are logarithms or shares.
+/// The model's own features, in the order of `analyse`.
+std::span<const FeatureInfo> analytic_feature_table();
+
+/// Names of the features that `analyse` returns, in order: the model's own, then those of `loop_features.h`. All are
+/// logarithms or shares.
 const std::vector<std::string>& analytic_features();
 
 /// Predicted seconds of one run (prepared phases left out) on `threads` threads, and the features behind them.

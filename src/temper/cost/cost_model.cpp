@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "temper/cost/mlp_model.h"
 #include "temper/cost/xgboost_model.h"
 #include "temper/support/error.h"
 
@@ -25,12 +26,17 @@ void check_training_set(const TrainingSet& samples) {
   }
 }
 
+std::string CostModel::serialise() const {
+  throw Error(ErrorCode::Unsupported, "this kind of cost model cannot be kept in a file", "cost model",
+              "override CostModel::serialise");
+}
+
 std::span<const CostModelInfo> cost_models() {
-  static const std::vector<CostModelInfo> table{xgboost_model()};
+  static const std::vector<CostModelInfo> table{xgboost_model(), mlp_model()};
   return table;
 }
 
-std::unique_ptr<CostModel> make_cost_model(std::string_view name, const CostModelContext& context) {
+const CostModelInfo& cost_model_info(std::string_view name) {
   const std::span<const CostModelInfo> table = cost_models();
   const auto info = std::find_if(table.begin(), table.end(), [&](const CostModelInfo& m) { return m.name == name; });
   if (info == table.end()) {
@@ -39,9 +45,14 @@ std::unique_ptr<CostModel> make_cost_model(std::string_view name, const CostMode
     throw Error(ErrorCode::InvalidArgument, "there is no cost model '" + std::string(name) + "'", "cost model",
                 "choose one of: " + known);
   }
+  return *info;
+}
+
+std::unique_ptr<CostModel> make_cost_model(std::string_view name, const CostModelContext& context) {
+  const CostModelInfo& info = cost_model_info(name);
   CostModelContext complete = context;
-  complete.options = search::complete_options("cost model '" + info->name + "'", info->options, context.options);
-  return info->make(complete);
+  complete.options = search::complete_options("cost model '" + info.name + "'", info.options, context.options);
+  return info.make(complete);
 }
 
 }  // namespace temper::cost

@@ -30,6 +30,9 @@ class CostModel {
   virtual bool trained() const = 0;
   /// A score for each row; higher is better. Requires trained() and as many columns as were learned from.
   virtual std::vector<double> predict(const FeatureMatrix& features) const = 0;
+  /// Bytes that `CostModelInfo::load` makes an equal model from. Requires trained(). Throws Error{Unsupported} for a
+  /// model that lives in memory only, unless it overrides this.
+  virtual std::string serialise() const;
 };
 
 /// Checks what `CostModel::update` promises.
@@ -46,9 +49,13 @@ struct CostModelInfo {
   std::string doc;
   std::vector<search::Option> options;
   std::unique_ptr<CostModel> (*make)(const CostModelContext&);
+  /// From what `serialise` wrote: it predicts, and does not learn on. Throws Error{Corrupt} for other bytes.
+  std::unique_ptr<CostModel> (*load)(std::string_view bytes);
 };
 /// The one table of learned models; the first one is the default.
 std::span<const CostModelInfo> cost_models();
+/// Throws Error{InvalidArgument} that lists the known names.
+const CostModelInfo& cost_model_info(std::string_view name);
 /// Throws Error{InvalidArgument} that lists the known names, or that an option is unknown or out of bounds.
 std::unique_ptr<CostModel> make_cost_model(std::string_view name, const CostModelContext& context);
 

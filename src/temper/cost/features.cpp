@@ -17,7 +17,8 @@ std::size_t FeatureExtractor::column(const std::string& name) {
 }
 
 FeatureExtractor::FeatureExtractor(const search::Space& space, const std::vector<Fact>& facts,
-                                   const std::vector<std::string>& analysis_features)
+                                   const std::vector<std::string>& analysis_features,
+                                   const std::optional<Analysis>& reference)
     : space_(&space), analysis_count_(analysis_features.size()) {
   for (const auto& [name, value] : facts) {
     columns_.push_back("fact." + name);
@@ -46,11 +47,22 @@ FeatureExtractor::FeatureExtractor(const search::Space& space, const std::vector
   first_analysis_ = columns_.size();
   for (const std::string& name : analysis_features) columns_.push_back("program." + name);
   columns_.push_back("program.seconds");
+  if (!reference) return;
+  for (const std::string& name : analysis_features) columns_.push_back("relative." + name);
+  columns_.push_back("relative.seconds");
+  reference_.assign(analysis_count_ + 1, kMissing);
+  put_analysis(*reference, reference_);
+}
+
+void FeatureExtractor::put_analysis(const Analysis& analysis, std::span<float> columns) const {
+  TEMPER_CHECK(analysis.features.empty() || analysis.features.size() == analysis_count_,
+               "an analysis has another number of features than was announced");
+  for (std::size_t i = 0; i < analysis.features.size(); ++i) columns[i] = static_cast<float>(analysis.features[i]);
+  // Seconds are far below one: their logarithm itself, not that of one more.
+  if (analysis.seconds > 0) columns[analysis_count_] = static_cast<float>(std::log2(analysis.seconds));
 }
 
 std::vector<float> FeatureExtractor::extract(const search::Candidate& candidate, const Analysis& analysis) const {
-  TEMPER_CHECK(analysis.features.empty() || analysis.features.size() == analysis_count_,
-               "an analysis has another number of features than was announced");
   const std::vector<std::int64_t> values = search::values(*space_, candidate);
   const std::size_t design = static_cast<std::size_t>(candidate.design);
   std::vector<float> row(columns_.size(), kMissing);
@@ -66,11 +78,10 @@ std::vector<float> FeatureExtractor::extract(const search::Candidate& candidate,
     for (const std::size_t knob : derived.knobs) arguments.push_back(values[knob]);
     row[derived.column] = static_cast<float>(log_scale(derived.feature->value(arguments)));
   }
-  for (std::size_t i = 0; i < analysis.features.size(); ++i) {
-    row[first_analysis_ + i] = static_cast<float>(analysis.features[i]);
-  }
-  // Seconds are far below one: their logarithm itself, not that of one more.
-  if (analysis.seconds > 0) row.back() = static_cast<float>(std::log2(analysis.seconds));
+  const std::span<float> analysed = std::span(row).subspan(first_analysis_, analysis_count_ + 1);
+  put_analysis(analysis, analysed);
+  for (std::size_t i = 0; i < reference_.size(); ++i)
+    row[first_analysis_ + analysis_count_ + 1 + i] = analysed[i] - reference_[i];
   return row;
 }
 

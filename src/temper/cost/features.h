@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,15 +30,19 @@ using Analyse = std::function<Analysis(const search::Candidate&)>;
 using Fact = std::pair<std::string, double>;
 
 /// Columns, in this order: the facts; for each design 0 or 1; each knob by name over all designs; each derived feature
-/// of the designs; the features of the analysis; its predicted seconds. Numbers are on `log_scale`, except the
-/// analysis's own features, which are taken as they come. What a candidate does not have is `kMissing`.
+/// of the designs; the features of the analysis; its predicted seconds; and, with a reference, the differences of
+/// these two to the reference's. Numbers are on `log_scale`, except the analysis's own features, which are taken as
+/// they come. What a candidate does not have is `kMissing`.
 class FeatureExtractor {
  public:
-  /// `space` is borrowed and must outlive the extractor.
+  /// `space` is borrowed and must outlive the extractor. `reference`: the analysis of one candidate that every space of
+  /// its kind has, the untuned one: differences to it mean the same in tasks of any size.
   explicit FeatureExtractor(const search::Space& space, const std::vector<Fact>& facts = {},
-                            const std::vector<std::string>& analysis_features = {});
+                            const std::vector<std::string>& analysis_features = {},
+                            const std::optional<Analysis>& reference = std::nullopt);
 
   const std::vector<std::string>& columns() const { return columns_; }
+  const search::Space& space() const { return *space_; }
   /// Throws Error{Internal} when the analysis has another number of features than was announced.
   std::vector<float> extract(const search::Candidate& candidate, const Analysis& analysis = {}) const;
 
@@ -51,12 +57,14 @@ class FeatureExtractor {
     std::vector<Derived> derived;
   };
   std::size_t column(const std::string& name);
+  void put_analysis(const Analysis& analysis, std::span<float> columns) const;
 
   const search::Space* space_;
   std::vector<std::string> columns_;
   std::vector<float> facts_;
   std::vector<DesignColumns> designs_;
   std::size_t first_analysis_ = 0, analysis_count_ = 0;
+  std::vector<float> reference_;  ///< the columns of the analysis, of the reference; empty: there is none
 };
 
 }  // namespace temper::cost

@@ -291,6 +291,19 @@ class Walker {
     return result;
   }
 
+  /// Whether each loop moves the address by the same step all the way.
+  bool is_linear(const nest::Storage& storage, const std::vector<std::optional<Affine>>& index,
+                 const nest::Statement& statement) const {
+    const auto of_loops = [&](const Affine& form) {
+      return std::ranges::all_of(form.terms,
+                                 [&](const analysis::Term& term) { return vars_[term.var].kind == VarKind::Loop; });
+    };
+    return std::ranges::all_of(storage.dims,
+                               [](const nest::StorageDim& dim) { return dim.divisor == 1 && dim.modulus == 0; }) &&
+           std::ranges::all_of(index, [&](const auto& form) { return !form || of_loops(*form); }) &&
+           std::ranges::all_of(statement.axes, of_loops);
+  }
+
   AccessFacts access(int storage_index, const std::vector<std::optional<Affine>>& index,
                      const nest::Statement& statement, const std::vector<Var>& axis_vars, bool write) {
     const nest::Storage& storage = program_.storages[static_cast<std::size_t>(storage_index)];
@@ -303,7 +316,14 @@ class Walker {
     facts.known =
         std::all_of(index.begin(), index.end(), [](const std::optional<Affine>& form) { return form.has_value(); });
     const std::int64_t origin = address(storage, index, statement, axis_vars);
+    const bool linear = is_linear(storage, index, statement);
+    facts.strides.reserve(loops_.size());
     for (const OpenLoop& loop : loops_) {
+      const bool vector = loop.facts.kind == Annotation::Vectorized;
+      if (loop.facts.trips <= 1 && !vector) {
+        facts.strides.push_back(0);
+        continue;
+      }
       const auto move_to = [&](std::int64_t step) {
         for (const Var var : loop.vars) value_[static_cast<std::size_t>(var)] = loop.begin + step;
       };
@@ -312,15 +332,14 @@ class Walker {
       const std::int64_t last = std::max<std::int64_t>(1, std::llround(loop.facts.trips) - 1);
       move_to(1);
       const double first_step = static_cast<double>(address(storage, index, statement, axis_vars) - origin);
-      move_to(last);
-      const double mean_step =
-          static_cast<double>(address(storage, index, statement, axis_vars) - origin) / static_cast<double>(last);
+      double mean_step = first_step;
+      if (!linear && !vector && last > 1) {
+        move_to(last);
+        mean_step =
+            static_cast<double>(address(storage, index, statement, axis_vars) - origin) / static_cast<double>(last);
+      }
       move_to(0);
-      const bool vector = loop.facts.kind == Annotation::Vectorized;
-      facts.strides.push_back(loop.facts.trips <= 1 && !vector ? 0
-                              : vector                         ? first_step
-                              : mean_step != 0                 ? mean_step
-                                                               : first_step);
+      facts.strides.push_back(mean_step != 0 ? mean_step : first_step);
     }
     return facts;
   }

@@ -2,12 +2,17 @@
 
 #include <xgboost/c_api.h>
 
-#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <numeric>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "temper/cost/byte_stream.h"
+#include "temper/cost/pairwise_loss.h"
 #include "temper/support/error.h"
+#include "temper/support/random.h"
 
 namespace temper::cost {
 namespace {
@@ -35,9 +40,6 @@ class DMatrix {
   void set(const char* field, const std::vector<float>& values) {
     TEMPER_XGBOOST(XGDMatrixSetFloatInfo, handle_, field, values.data(), values.size());
   }
-  void set_groups(const std::vector<unsigned>& sizes) {
-    TEMPER_XGBOOST(XGDMatrixSetUIntInfo, handle_, "group", sizes.data(), sizes.size());
-  }
 
  private:
   DMatrixHandle handle_ = nullptr;
@@ -49,6 +51,14 @@ class Booster {
     const DMatrixHandle handle = matrix.get();
     TEMPER_XGBOOST(XGBoosterCreate, &handle, 1, &handle_);
   }
+  /// From what `bytes` gave. Throws Error{Corrupt}.
+  explicit Booster(std::string_view bytes) {
+    TEMPER_XGBOOST(XGBoosterCreate, nullptr, 0, &handle_);
+    if (XGBoosterLoadModelFromBuffer(handle_, bytes.data(), bytes.size()) != 0) {
+      XGBoosterFree(handle_);
+      ByteReader::fail();
+    }
+  }
   ~Booster() { XGBoosterFree(handle_); }
   Booster(const Booster&) = delete;
   Booster& operator=(const Booster&) = delete;
@@ -56,78 +66,103 @@ class Booster {
   void set(const char* name, const std::string& value) {
     TEMPER_XGBOOST(XGBoosterSetParam, handle_, name, value.c_str());
   }
+  std::string bytes() const {
+    bst_ulong size = 0;
+    const char* data = nullptr;
+    TEMPER_XGBOOST(XGBoosterSaveModelToBuffer, handle_, R"({"format": "ubj"})", &size, &data);
+    return {data, size};
+  }
+  std::size_t columns() const {
+    bst_ulong count = 0;
+    TEMPER_XGBOOST(XGBoosterGetNumFeature, handle_, &count);
+    return count;
+  }
 
  private:
   BoosterHandle handle_ = nullptr;
 };
 
-/// Rows sorted by group, so that each group is contiguous as ranking requires.
-struct Grouped {
-  FeatureMatrix features;
-  std::vector<float> scores, weights;
-  std::vector<unsigned> sizes;
+std::vector<float> to_floats(const std::vector<double>& values) { return {values.begin(), values.end()}; }
+
+/// The slopes of the pairwise loss at the trees so far. Each row is compared with others of its group that are drawn
+/// anew for every tree.
+class PairwiseObjective {
+ public:
+  PairwiseObjective(const TrainingSet& samples, PairwiseLoss loss, int pairs, std::uint64_t seed)
+      : samples_(samples), loss_(loss), pairs_(pairs), random_(seed), groups_(rows_by_group(samples)) {}
+
+  void boost(const Booster& booster, const DMatrix& matrix, std::span<const float> scores) {
+    const std::size_t rows = samples_.features.rows();
+    constexpr float kLeast = 1e-6F;  // rows without a pair must not make empty leaves
+    gradient_.assign(rows, 0);
+    curvature_.assign(rows, kLeast);
+    for (const std::vector<std::size_t>& group : groups_) {
+      std::vector<std::size_t> partners = group;
+      for (int pass = 0; pass < pairs_; ++pass) {
+        random_.shuffle(partners);
+        for (std::size_t i = 0; i < group.size(); ++i) add(group[i], partners[i], scores);
+      }
+    }
+    TEMPER_XGBOOST(XGBoosterBoostOneIter, booster.get(), matrix.get(), gradient_.data(), curvature_.data(), rows);
+  }
+
+ private:
+  void add(std::size_t one, std::size_t other, std::span<const float> scores) {
+    const double apart = samples_.scores[one] - samples_.scores[other];
+    if (apart == 0) return;
+    const auto [better, worse] = apart > 0 ? std::pair(one, other) : std::pair(other, one);
+    const PairwiseLoss::Slope slope = loss_.slope(static_cast<double>(scores[better]) - scores[worse], std::abs(apart));
+    const double weight = pair_weight(samples_, better) / pairs_;
+    gradient_[better] += static_cast<float>(weight * slope.gradient);
+    gradient_[worse] -= static_cast<float>(weight * slope.gradient);
+    curvature_[better] += static_cast<float>(weight * slope.curvature);
+    curvature_[worse] += static_cast<float>(weight * slope.curvature);
+  }
+
+  const TrainingSet& samples_;
+  PairwiseLoss loss_;
+  int pairs_;
+  RandomStream random_;
+  std::vector<std::vector<std::size_t>> groups_;
+  std::vector<float> gradient_, curvature_;
 };
 
-Grouped group(const TrainingSet& samples) {
-  std::vector<std::size_t> order(samples.features.rows());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto group_of = [&](std::size_t row) { return samples.groups.empty() ? 0 : samples.groups[row]; };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return group_of(a) < group_of(b); });
-  Grouped result{FeatureMatrix(samples.features.columns()), {}, {}, {}};
-  result.features.reserve(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::size_t row = order[i];
-    result.features.append(samples.features.row(row));
-    result.scores.push_back(static_cast<float>(samples.scores[row]));
-    if (!samples.weights.empty()) result.weights.push_back(static_cast<float>(samples.weights[row]));
-    if (i == 0 || group_of(row) != group_of(order[i - 1])) result.sizes.push_back(0);
-    ++result.sizes.back();
-  }
-  return result;
-}
-
-/// XGBoost ranks by whole relevance degrees 0..31, the best of a group having the highest.
-std::vector<float> relevance(const Grouped& grouped) {
-  constexpr double kDegrees = 31;
-  std::vector<float> result;
-  std::size_t first = 0;
-  for (const unsigned size : grouped.sizes) {
-    std::vector<float> sorted(grouped.scores.begin() + static_cast<std::ptrdiff_t>(first),
-                              grouped.scores.begin() + static_cast<std::ptrdiff_t>(first + size));
-    std::sort(sorted.begin(), sorted.end());
-    for (std::size_t i = first; i < first + size; ++i) {
-      const auto below = std::lower_bound(sorted.begin(), sorted.end(), grouped.scores[i]) - sorted.begin();
-      result.push_back(
-          static_cast<float>(std::floor(kDegrees * static_cast<double>(below) / std::max(1.0, size - 1.0))));
-    }
-    first += size;
-  }
-  return result;
+std::vector<float> scores_of(const Booster& booster, const DMatrix& matrix) {
+  bst_ulong dimensions = 0, count = 1;
+  const bst_ulong* shape = nullptr;
+  const float* scores = nullptr;
+  TEMPER_XGBOOST(XGBoosterPredictFromDMatrix, booster.get(), matrix.get(),
+                 R"({"type": 1, "training": false, "iteration_begin": 0, "iteration_end": 0, "strict_shape": false})",
+                 &shape, &dimensions, &scores);
+  for (bst_ulong i = 0; i < dimensions; ++i) count *= shape[i];
+  return {scores, scores + count};
 }
 
 class XGBoostModel : public CostModel {
  public:
   explicit XGBoostModel(const CostModelContext& context) : context_(context) {}
+  explicit XGBoostModel(std::string_view bytes) : booster_(std::make_unique<Booster>(bytes)) {
+    booster_->set("nthread", "1");
+    booster_->set("verbosity", "0");
+    columns_ = booster_->columns();
+  }
 
   void update(const TrainingSet& samples) override {
     check_training_set(samples);
     const bool rank = context_.options.at("rank") != 0;
-    const Grouped grouped = group(samples);
-    DMatrix matrix(grouped.features);
-    matrix.set("label", rank ? relevance(grouped) : grouped.scores);
-    if (rank) {
-      matrix.set_groups(grouped.sizes);  // weights would count for whole groups there
-    } else if (!grouped.weights.empty()) {
-      matrix.set("weight", grouped.weights);
-    }
+    DMatrix matrix(samples.features);
+    matrix.set("label", to_floats(samples.scores));
+    if (!rank && !samples.weights.empty()) matrix.set("weight", to_floats(samples.weights));
     auto booster = std::make_unique<Booster>(matrix);
     const auto option = [&](const char* name) { return std::to_string(context_.options.at(name)); };
     const auto whole = [&](const char* name) { return std::to_string(static_cast<int>(context_.options.at(name))); };
     booster->set("verbosity", "0");
-    booster->set("objective", rank ? "rank:pairwise" : "reg:squarederror");
+    booster->set("objective", "reg:squarederror");
     booster->set("base_score", "0");
-    booster->set("tree_method",
-                 "exact");  // a few hundred rows: exact is fast, and independent of the number of threads
+    // A few hundred rows: exact is fast, and independent of the number of threads. Many rows want histograms.
+    const bool exact = context_.options.at("bins") == 0;
+    booster->set("tree_method", exact ? "exact" : "hist");
+    if (!exact) booster->set("max_bin", whole("bins"));
     booster->set("nthread", std::to_string(context_.threads));
     booster->set("seed", std::to_string(static_cast<std::uint32_t>(context_.seed)));
     booster->set("max_depth", whole("depth"));
@@ -135,8 +170,15 @@ class XGBoostModel : public CostModel {
     booster->set("lambda", option("lambda"));
     booster->set("min_child_weight", option("min_child_weight"));
     booster->set("colsample_bynode", option("columns"));
+    booster->set("subsample", option("rows"));
+    PairwiseObjective pairwise(samples, {context_.options.at("sharpness"), context_.options.at("squared")},
+                               static_cast<int>(context_.options.at("pairs")), context_.seed);
     for (int round = 0; round < static_cast<int>(context_.options.at("rounds")); ++round) {
-      TEMPER_XGBOOST(XGBoosterUpdateOneIter, booster->get(), round, matrix.get());
+      if (rank) {
+        pairwise.boost(*booster, matrix, scores_of(*booster, matrix));
+      } else {
+        TEMPER_XGBOOST(XGBoosterUpdateOneIter, booster->get(), round, matrix.get());
+      }
     }
     booster_ = std::move(booster);
     columns_ = samples.features.columns();
@@ -148,16 +190,14 @@ class XGBoostModel : public CostModel {
     TEMPER_CHECK(trained(), "a cost model was asked before it learned anything");
     if (features.rows() == 0) return {};
     TEMPER_CHECK(features.columns() == columns_, "a cost model was asked about other features than it learned from");
-    DMatrix matrix(features);
-    bst_ulong dimensions = 0, count = 1;
-    const bst_ulong* shape = nullptr;
-    const float* scores = nullptr;
-    TEMPER_XGBOOST(XGBoosterPredictFromDMatrix, booster_->get(), matrix.get(),
-                   R"({"type": 1, "training": false, "iteration_begin": 0, "iteration_end": 0, "strict_shape": false})",
-                   &shape, &dimensions, &scores);
-    for (bst_ulong i = 0; i < dimensions; ++i) count *= shape[i];
-    TEMPER_CHECK(count == features.rows(), "XGBoost returned another number of predictions than it got rows");
-    return std::vector<double>(scores, scores + count);
+    const std::vector<float> scores = scores_of(*booster_, DMatrix(features));
+    TEMPER_CHECK(scores.size() == features.rows(), "XGBoost returned another number of predictions than it got rows");
+    return {scores.begin(), scores.end()};
+  }
+
+  std::string serialise() const override {
+    TEMPER_CHECK(trained(), "a cost model is kept once it has learned something");
+    return booster_->bytes();
   }
 
  private:
@@ -168,6 +208,7 @@ class XGBoostModel : public CostModel {
 #undef TEMPER_XGBOOST
 
 std::unique_ptr<CostModel> make(const CostModelContext& context) { return std::make_unique<XGBoostModel>(context); }
+std::unique_ptr<CostModel> load(std::string_view bytes) { return std::make_unique<XGBoostModel>(bytes); }
 
 }  // namespace
 
@@ -180,8 +221,14 @@ CostModelInfo xgboost_model() {
            {"lambda", 0.3, 0, 1e6, "L2 regularisation of leaf values"},
            {"min_child_weight", 0.05, 0, 1e6, "smallest sum of weights in a leaf"},
            {"columns", 0.7, 0.01, 1, "share of the features that a split may use"},
-           {"rank", 0, 0, 1, "1: learn the order within each task instead of the score", true}},
-          make};
+           {"rows", 1, 0.01, 1, "share of the rows that a tree learns from"},
+           {"bins", 0, 0, 65536, "of histograms that splits are chosen from; 0: every value may be a split", true},
+           {"rank", 0, 0, 1, "1: learn the order within each task instead of the score", true},
+           {"pairs", 8, 1, 1000, "with rank: other rows that each row is compared with, drawn for every tree", true},
+           {"sharpness", 3, 0.01, 1000, "with rank: how soon a difference of scores is clear"},
+           {"squared", 0.3, 0, 100, "with rank: share of the squared error of differences"}},
+          make,
+          load};
 }
 
 }  // namespace temper::cost

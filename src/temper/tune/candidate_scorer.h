@@ -1,4 +1,5 @@
-// The cost model of one task: the analytic prediction and boosted trees that learn online, with their time accounted.
+// The cost model of one task: the prediction of a pretrained or the analytic model and a model that learns online, with
+// their time accounted.
 #pragma once
 
 #include <memory>
@@ -14,11 +15,13 @@ namespace temper::tune {
 
 class CandidateScorer : public search::Scorer {
  public:
-  /// Borrows `space` and `phases`. `model` learns online.
-  CandidateScorer(const TaskSpace& space, const target::Target& target, int threads, double flops,
-                  std::unique_ptr<cost::CostModel> model, PhaseClock& phases);
+  /// Borrows `space` and `phases`. `learner` learns online; `pretrained` may be null.
+  CandidateScorer(const TaskSpace& space, const Task& task, const target::Target& target,
+                  std::unique_ptr<cost::CostModel> learner, std::shared_ptr<const cost::PretrainedModel> pretrained,
+                  PhaseClock& phases);
   std::vector<double> score(std::span<const search::Candidate> candidates) override;
   void tell(std::span<const search::Told> results);
+  const cost::ScorerCounts& counts() const { return model_.counts(); }
 
  private:
   PhaseClock* phases_;

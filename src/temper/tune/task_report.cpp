@@ -50,6 +50,7 @@ TaskReport TaskTuner::report() const {
   report.error = error_;
   report.roofline_seconds = roofline_seconds_;
   if (index_) report.valid_candidates = index_->size();
+  if (scorer_) report.model = scorer_->counts();
   if (const std::optional<std::size_t> entry = default_entry(); entry && entries_[*entry].measurement.ok()) {
     report.default_seconds = entries_[*entry].measurement.min_seconds;
     report.default_median_seconds = entries_[*entry].measurement.median_seconds;

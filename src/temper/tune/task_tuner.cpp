@@ -13,6 +13,7 @@
 #include "temper/schedule/trace.h"
 #include "temper/support/error.h"
 #include "temper/support/hash.h"
+#include "temper/tune/dataset.h"
 #include "temper/tune/verdict.h"
 #include "temper/tune/version.h"
 
@@ -74,11 +75,11 @@ void TaskTuner::begin() {
       options.max_error > 0 ? TaskSpace::Algorithms::All : TaskSpace::Algorithms::Reference);
   index_ = std::make_unique<search::SpaceIndex>(*space_);
   const cost::CostModelContext learning{seed_, 1, {}};
-  std::unique_ptr<cost::CostModel> model = options.make_cost_model
-                                               ? options.make_cost_model(learning)
-                                               : cost::make_cost_model(cost::cost_models().front().name, learning);
-  scorer_ = std::make_unique<CandidateScorer>(*space_, session_->target, task_->threads, task_->flops, std::move(model),
-                                              *session_->phases);
+  std::unique_ptr<cost::CostModel> learner = options.make_cost_model
+                                                 ? options.make_cost_model(learning)
+                                                 : cost::make_cost_model(options.models.learner, learning);
+  scorer_ = std::make_unique<CandidateScorer>(*space_, *task_, session_->target, std::move(learner),
+                                              options.models.pretrained, *session_->phases);
   search::StrategyContext context;
   context.space = space_.get();
   context.index = index_.get();
@@ -173,6 +174,16 @@ void TaskTuner::sample_random() {
     if (drawn.insert(candidate).second) sample_.push_back(candidate);
   }
   measure(sample_, kSampleOrigin);
+}
+
+void TaskTuner::measure_sample(std::size_t count, std::uint64_t seed) {
+  constexpr std::size_t kBatch = 32;  // one transaction each
+  const std::vector<search::Candidate> sample = draw_sample(*index_, count, *task_, seed);
+  for (std::size_t first = 0; first < sample.size(); first += kBatch) {
+    const auto begin = sample.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = sample.begin() + static_cast<std::ptrdiff_t>(std::min(first + kBatch, sample.size()));
+    if (!measure({begin, end}, kSampleOrigin)) return;
+  }
 }
 
 void TaskTuner::step(int count) {

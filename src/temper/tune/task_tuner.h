@@ -32,6 +32,8 @@ class TaskTuner {
   void begin();
   /// Measures uniformly drawn candidates for the report's `median_random_seconds`.
   void sample_random();
+  /// Measures `draw_sample` of the task, except what is known; ends early when the budget ends or a stop is requested.
+  void measure_sample(std::size_t count, std::uint64_t seed);
   /// One batch of up to `count` candidates: fewer when the budget or the space ends. Everything measured is in the
   /// store when it returns or throws.
   void step(int count);

@@ -46,6 +46,7 @@ void check(std::span<const Task> tasks, const Options& options) {
     for (const search::StrategyInfo& info : known) names += (names.empty() ? "" : ", ") + info.name;
     refuse("there is no strategy '" + options.strategy + "'", "strategy", "strategies: " + names);
   }
+  cost::cost_model_info(options.models.learner);
   search::complete_options("strategy '" + chosen->name + "'", chosen->options, options.strategy_options);
 }
 

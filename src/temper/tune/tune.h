@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "temper/cost/cost_model.h"
+#include "temper/cost/model_scorer.h"
 #include "temper/record/record.h"
 #include "temper/search/options.h"
 #include "temper/search/strategy.h"
@@ -22,6 +23,7 @@
 #include "temper/support/clock.h"
 #include "temper/target/cpu.h"
 #include "temper/tune/event.h"
+#include "temper/tune/model_options.h"
 #include "temper/tune/roofline.h"
 #include "temper/tune/scheduler.h"
 #include "temper/tune/task.h"
@@ -58,6 +60,7 @@ struct Options {
   /// Whether winners of similar tasks in the store are among the first candidates.
   bool transfer = true;
   TimingOptions timing;
+  ModelOptions models;
   store::Store* store = nullptr;  ///< borrowed; null: results live in the report only
   CancellationToken cancellation;
   std::function<void(const Event&)> progress;  ///< called from the thread of `tune`
@@ -118,6 +121,7 @@ struct TaskReport {
   std::int64_t record_id = 0;  ///< of the best in the store; 0: no store, or nothing ran
   std::string error;           ///< why the task could not be tuned; empty: it could
   PhaseSeconds phases;         ///< what this call spent on the task
+  cost::ScorerCounts model;    ///< what the cost model saw in this call, and how well it ordered what was measured
 };
 
 struct Report {

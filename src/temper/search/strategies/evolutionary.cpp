@@ -71,7 +71,7 @@ class Evolutionary : public StrategyBase {
       const std::vector<double> scores = score(candidates);
       for (std::size_t i = 0; i < candidates.size(); ++i) known.emplace(candidates[i], scores[i]);
     };
-    // Founders: elites, and twice as many fresh samples as the population holds while little is known.
+    // Founders: elites, and many fresh samples, of which a scorer may look at the most promising ones only.
     std::vector<Candidate> founders;
     CandidateSet distinct;
     const auto found = [&](const Candidate& candidate) {
@@ -79,7 +79,7 @@ class Evolutionary : public StrategyBase {
     };
     const std::size_t elites = std::min(measured().size(), static_cast<std::size_t>(option("elites")));
     for (std::size_t i = 0; i < elites; ++i) found(measured()[i].candidate);
-    const std::size_t fresh = measured().empty() ? 4 * population : population / 2;
+    const std::size_t fresh = 4 * population;
     for (std::size_t i = 0; i < fresh; ++i)
       found(i % 2 == 0 ? index().sample(random()) : index().sample_by_design(random()));
     add_scores(founders);
