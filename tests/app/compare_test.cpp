@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "paths.h"
 #include "temper/app/curve_plot.h"
 #include "temper/app/session.h"
 
@@ -16,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string kData = std::string(TEMPER_SOURCE_DIR) + "/tests/data/recorded_spaces/";
+const std::string kData = paths::source() + "/tests/data/recorded_spaces/";
 const std::string kRecording = kData + "pnpoly_RTX3090_T4.json.gz", kDescription = kData + "pnpoly_T1.json";
 
 struct Result {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "conformance/suite.h"
+#include "paths.h"
 
 namespace temper::conformance {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(Conformance, CasesPassOrAreRefusedAtImport) {
-  const fs::path suite = fs::path(TEMPER_SOURCE_DIR) / "build" / "onnx-suite" / "onnx" / "backend" / "test" / "data";
+  const fs::path suite = fs::path(paths::source()) / "build" / "onnx-suite" / "onnx" / "backend" / "test" / "data";
   if (!fs::exists(suite)) GTEST_SKIP() << "scripts/conformance.sh --fetch gets the suite";
   const std::vector<Case> all = find_cases(suite);
   std::vector<Case> cases;

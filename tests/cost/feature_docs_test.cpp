@@ -7,13 +7,14 @@
 #include <set>
 #include <string>
 
+#include "paths.h"
 #include "temper/cost/analytic.h"
 
 namespace temper::cost {
 namespace {
 
 TEST(FeatureDocs, EveryFeatureIsDescribed) {
-  std::ifstream in(TEMPER_SOURCE_DIR "/docs/cost_models.md");
+  std::ifstream in(paths::source() + "/docs/cost_models.md");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   std::set<std::string_view> names;
   for (const auto& table : {analytic_feature_table(), loop_feature_table()}) {

@@ -5,6 +5,7 @@
 
 #include "e2e/command.h"
 #include "e2e/sample_model.h"
+#include "paths.h"
 #include "temper/runtime/npy.h"
 
 namespace temper::e2e {
@@ -100,7 +101,7 @@ TEST_F(Bundles, ExplainNamesTheCodeOfEveryNode) {
 }
 
 TEST_F(Bundles, EqualsOnnxRuntime) {
-  const fs::path venv = fs::path(TEMPER_SOURCE_DIR) / "build" / "venv";
+  const fs::path venv = fs::path(paths::source()) / "build" / "venv";
   if (!fs::exists(venv / "bin" / "python3")) GTEST_SKIP() << "no ONNX Runtime: scripts/fetch_peers.sh installs it";
   const Outcome outcome = Running(kBin / "temper", {"run", "sample.onnx", "--check", "onnxruntime", "--json"}, folder(),
                                   {"TEMPER_PEERS_VENV=" + venv.string()})

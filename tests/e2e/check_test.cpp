@@ -5,6 +5,7 @@
 
 #include "e2e/command.h"
 #include "e2e/sample_model.h"
+#include "paths.h"
 #include "temper/runtime/npy.h"
 
 namespace temper::e2e {
@@ -71,7 +72,7 @@ TEST_F(Constant, AShapeThatIsAnInputMustBeBound) {
 
 TEST_F(Constant, OnnxRuntimeGetsTheSame) {
   if (!can_run_generated_code()) GTEST_SKIP() << "code is generated for AVX2 and FMA";
-  const fs::path venv = fs::path(TEMPER_SOURCE_DIR) / "build" / "venv";
+  const fs::path venv = fs::path(paths::source()) / "build" / "venv";
   if (!fs::exists(venv / "bin" / "python3")) GTEST_SKIP() << "no ONNX Runtime: scripts/fetch_peers.sh installs it";
   const Outcome outcome =
       Running(kBin / "temper", {"run", "m.onnx", "--constant", "s=s.npy", "--check", "onnxruntime", "--json"}, folder(),

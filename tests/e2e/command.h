@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
 #include "store/fixtures.h"
 #include "support/process_list.h"
 
@@ -80,6 +81,6 @@ class Programs : public ::testing::Test {
 /// Whether this machine has what generated code needs; tests that run such code skip without.
 bool can_run_generated_code();
 
-inline const fs::path kBin = TEMPER_BIN_DIR;
+inline const fs::path kBin = paths::programs();
 
 }  // namespace temper::e2e

@@ -4,6 +4,7 @@
 
 #include "e2e/command.h"
 #include "e2e/sample_model.h"
+#include "paths.h"
 
 namespace temper::e2e {
 namespace {
@@ -25,7 +26,7 @@ TEST_F(Install, ProgramsHeadersLibrariesAndPackageServeAConsumer) {
   store::testing::write_file(file("sample.onnx"), sample_model().model.SerializeAsString());
   ASSERT_EQ(program(temper, {"build", "sample.onnx", "-o", "sample.temper"}).code, 0);
 
-  const std::string consumer = (fs::path(TEMPER_SOURCE_DIR) / "tests" / "e2e" / "consumer").string();
+  const std::string consumer = (fs::path(paths::source()) / "tests" / "e2e" / "consumer").string();
   const Outcome configured =
       program(TEMPER_CMAKE, {"-S", consumer, "-B", build.string(), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
                              "-DCMAKE_PREFIX_PATH=" + prefix.string()});

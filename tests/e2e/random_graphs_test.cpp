@@ -10,6 +10,7 @@
 
 #include "e2e/command.h"
 #include "graph/random_model.h"
+#include "paths.h"
 
 namespace temper::e2e {
 namespace {
@@ -46,7 +47,7 @@ class RandomGraphs : public Programs {};
 
 TEST_F(RandomGraphs, EqualOnnxRuntime) {
   if (!can_run_generated_code()) GTEST_SKIP() << "code is generated for AVX2 and FMA";
-  const fs::path venv = fs::path(TEMPER_SOURCE_DIR) / "build" / "venv";
+  const fs::path venv = fs::path(paths::source()) / "build" / "venv";
   if (!fs::exists(venv / "bin" / "python3")) GTEST_SKIP() << "no ONNX Runtime: scripts/fetch_peers.sh installs it";
   const std::uint64_t graphs = from_environment("TEMPER_FUZZ_GRAPHS", 40),
                       first = from_environment("TEMPER_FUZZ_GRAPH_SEED", 1);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "e2e/command.h"
+#include "paths.h"
 
 namespace temper::e2e {
 namespace {
@@ -27,7 +28,7 @@ class RealModels : public Programs, public ::testing::WithParamInterface<RealMod
     if (!fs::exists(python())) GTEST_SKIP() << "no ONNX Runtime: scripts/fetch_peers.sh installs it";
   }
   fs::path model() const { return build() / "models" / (std::string(GetParam().name) + ".onnx"); }
-  static fs::path build() { return fs::path(TEMPER_SOURCE_DIR) / "build"; }
+  static fs::path build() { return fs::path(paths::source()) / "build"; }
   static fs::path python() { return build() / "venv" / "bin" / "python3"; }
 
   /// `temper run --check onnxruntime --every-step`, which must find everything equal; its "check".
@@ -56,7 +57,7 @@ TEST_P(RealModels, EveryStepEqualsOnnxRuntimeOnRandomInputs) {
 
 TEST_P(RealModels, EveryStepEqualsOnnxRuntimeOnAPageInFourRotations) {
   const Outcome rendered =
-      program(python(), {(fs::path(TEMPER_SOURCE_DIR) / "scripts" / "render_page.py").string(), folder().string()});
+      program(python(), {(fs::path(paths::source()) / "scripts" / "render_page.py").string(), folder().string()});
   ASSERT_EQ(rendered.code, 0) << rendered;
   std::vector<int> classes;
   for (const char* degrees : {"0", "90", "180", "270"}) {

@@ -7,6 +7,7 @@
 
 #include "e2e/command.h"
 #include "graph/model_builder.h"
+#include "paths.h"
 
 namespace temper::e2e {
 namespace {
@@ -200,7 +201,7 @@ class UnusualModels : public Programs, public ::testing::WithParamInterface<Unus
 
 TEST_P(UnusualModels, EqualOnnxRuntime) {
   if (!can_run_generated_code()) GTEST_SKIP() << "code is generated for AVX2 and FMA";
-  const fs::path venv = fs::path(TEMPER_SOURCE_DIR) / "build" / "venv";
+  const fs::path venv = fs::path(paths::source()) / "build" / "venv";
   if (!fs::exists(venv / "bin" / "python3")) GTEST_SKIP() << "no ONNX Runtime: scripts/fetch_peers.sh installs it";
   store::testing::write_file(file("m.onnx"), GetParam().make().model.SerializeAsString());
   for (const char* threads : {"1", "2"}) {

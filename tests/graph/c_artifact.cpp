@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
 #include "runtime/temporary_folder.h"
 #include "temper/support/error.h"
 
@@ -238,7 +239,7 @@ runtime::Bytes compile_with_c(const ir::Compute& compute) {
   const std::string source = folder / "kernel.c", object = folder / "kernel.so";
   std::ofstream(source) << Writer(compute).run();
   const std::string command = std::string(TEMPER_C_COMPILER) + " -std=gnu11 -O1 -ffp-contract=off -shared -fPIC -I" +
-                              TEMPER_SOURCE_DIR + "/src -o " + object + " " + source + " -lm";
+                              paths::source() + "/src -o " + object + " " + source + " -lm";
   TEMPER_CHECK(std::system(command.c_str()) == 0, "the C compiler refused:\n" + Writer(compute).run());
   std::ifstream stream(object, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());

@@ -7,11 +7,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "paths.h"
+
 namespace temper::graph {
 namespace {
 
 TEST(OperatorList, DocumentIsCurrent) {
-  std::ifstream stream(TEMPER_SOURCE_DIR "/docs/operators.md");
+  std::ifstream stream(paths::source() + "/docs/operators.md");
   std::ostringstream text;
   text << stream.rdbuf();
   EXPECT_EQ(text.str(), operators_document()) << "temper operators --markdown > docs/operators.md";

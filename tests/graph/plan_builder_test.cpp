@@ -10,6 +10,7 @@
 #include "graph/model_builder.h"
 #include "graph/numbers.h"
 #include "graph/run_plan.h"
+#include "paths.h"
 #include "temper/graph/onnx_import.h"
 #include "temper/graph/pipeline.h"
 
@@ -115,7 +116,7 @@ TEST(PlanBuilder, ConvolutionNetwork) {
 
 /// The real models, where `scripts/fetch_model.sh` has put them.
 std::filesystem::path model(const std::string& name) {
-  return std::filesystem::path(TEMPER_SOURCE_DIR) / "build/models" / (name + ".onnx");
+  return std::filesystem::path(paths::source()) / "build/models" / (name + ".onnx");
 }
 
 TEST(RealModels, OrientationBecomesConvolutionTasks) {

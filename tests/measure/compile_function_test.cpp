@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "measure/fixtures.h"
+#include "paths.h"
 #include "temper/ir/compute.h"
 #include "temper/ir/oracle.h"
 #include "temper/protocol/failure.h"
@@ -63,7 +64,7 @@ TEST(CompileFunction, BuildsRunsAndTimesGeneratedCode) {
   const TemporaryFolder folder;
   const SystemClock clock;
   MeasureOptions options = test_options(folder);
-  options.builder = std::string(TEMPER_BIN_DIR) + "/temper-builder";
+  options.builder = paths::programs() + "/temper-builder";
   options.builder_memory_limit = kLimitsAddressSpace ? std::int64_t{8} << 30 : 0;
   options.builders = 1;
   options.build.set_keep_ir(true);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "paths.h"
 #include "runner/sample_task.h"
 #include "runtime/temporary_folder.h"
 #include "temper/measure/measurer.h"
@@ -10,7 +11,7 @@
 namespace temper::testing {
 
 inline std::string fake_builder() { return std::string(TEMPER_TEST_PROGRAMS) + "/fake_builder"; }
-inline std::string real_runner() { return std::string(TEMPER_BIN_DIR) + "/temper-runner"; }
+inline std::string real_runner() { return paths::programs() + "/temper-runner"; }
 
 /// Sanitized runners have no limit on their address space.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -13,6 +13,7 @@
 #include <map>
 
 #include "measure/fixtures.h"
+#include "paths.h"
 #include "temper/support/random.h"
 #include "temper/target/cpu.h"
 
@@ -160,7 +161,7 @@ TEST(GeneratedFaults, EachIsClassifiedAndNoneIsLost) {
     const TemporaryFolder folder;
     const SystemClock clock;
     MeasureOptions options = test_options(folder);
-    options.builder = std::string(TEMPER_BIN_DIR) + "/temper-builder";
+    options.builder = paths::programs() + "/temper-builder";
     options.builder_memory_limit = std::int64_t{8} << 30;
     options.run_limit_seconds = 1;
     options.build.add_disabled_passes("verify-nest");

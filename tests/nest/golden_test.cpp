@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "paths.h"
 #include "programs.h"
 
 namespace temper::nest {
@@ -15,7 +16,7 @@ void expect_golden(const std::string& name, const char* compute, const char* tra
   const schedule::Schedule s = testing::scheduled(compute, trace);
   const Program program = build(s);
   verify(program, s);
-  const std::string path = std::string(TEMPER_SOURCE_DIR) + "/tests/nest/" + name;
+  const std::string path = paths::source() + "/tests/nest/" + name;
   if (std::getenv("TEMPER_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << print(program);
   std::ifstream file(path);
   std::stringstream golden;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "paths.h"
 #include "search/toy_space.h"
 #include "temper/support/error.h"
 
@@ -19,7 +20,7 @@ using ::testing::HasSubstr;
 
 /// Milliseconds of all valid configurations of a recording.
 std::vector<double> recorded_times(const std::string& name) {
-  std::ifstream file(std::filesystem::path(TEMPER_SOURCE_DIR) / "tests/data/recorded_times" / (name + ".times"));
+  std::ifstream file(std::filesystem::path(paths::source()) / "tests/data/recorded_times" / (name + ".times"));
   std::vector<double> times;
   for (double time = 0; file >> time;) times.push_back(time);
   return times;

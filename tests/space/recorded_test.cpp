@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 
+#include "paths.h"
 #include "temper/search/fair_score.h"
 #include "temper/space/recorded/recorded_space.h"
 #include "temper/support/error.h"
@@ -17,7 +18,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::filesystem::path kData = std::filesystem::path(TEMPER_SOURCE_DIR) / "tests/data/recorded_spaces";
+const std::filesystem::path kData = std::filesystem::path(paths::source()) / "tests/data/recorded_spaces";
 
 Recording read(const std::string& text) { return read_recording(parse_json(text, "f").root, "f", "f"); }
 std::string error_of(const std::function<void()>& act) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "paths.h"
 #include "store/fixtures.h"
 #include "temper/record/json.h"
 #include "temper/store/conflict.h"
@@ -117,7 +118,7 @@ TEST(Merge, AgainChangesNothingAndTheOrderOfFilesDoesNotMatter) {
 TEST(Merge, OtherFilesStayAsTheyAreAndOlderSchemasAreRead) {
   const TemporaryFolder folder;
   Connection(folder.file("old.db"), Connection::Access::Create, std::chrono::seconds(1))
-      .execute(read_file(TEMPER_SOURCE_DIR "/tests/store/version1.sql"));
+      .execute(read_file(paths::source() + "/tests/store/version1.sql"));
   const auto other = make(folder, "other.db", {measured(matmul(9), 1, 1)});
   const std::string old_bytes = read_file(folder.file("old.db")), other_bytes = read_file(other);
   const auto store = open_sqlite(folder.file("mine.db"), OpenMode::Create);

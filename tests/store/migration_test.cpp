@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "paths.h"
 #include "store/fixtures.h"
 #include "temper/store/sqlite_connection.h"
 #include "temper/store/sqlite_schema.h"
@@ -26,7 +27,7 @@ constexpr std::chrono::milliseconds kTimeout{1000};
 Connection connect(const std::filesystem::path& path) { return {path, Connection::Access::Create, kTimeout}; }
 
 void make_version1(const std::filesystem::path& path) {
-  connect(path).execute(read_file(TEMPER_SOURCE_DIR "/tests/store/version1.sql"));
+  connect(path).execute(read_file(paths::source() + "/tests/store/version1.sql"));
 }
 
 TEST(Migration, AFileOfVersion1IsReadAndExtended) {
@@ -133,7 +134,7 @@ TEST(Migration, FilesOfEveryVersionAreReadAndExtended) {
   for (const Migration& step : migrations()) {
     const TemporaryFolder folder;
     const std::string name = "version" + std::to_string(step.to) + ".sql";
-    connect(folder.file("old.db")).execute(read_file(std::string(TEMPER_SOURCE_DIR "/tests/store/") + name));
+    connect(folder.file("old.db")).execute(read_file(paths::source() + "/tests/store/" + name));
     ASSERT_EQ(check_schema(connect(folder.file("old.db")), migrations()), step.to) << name;
     const auto store = open_sqlite(folder.file("old.db"), OpenMode::ReadWrite);
     EXPECT_EQ(store->best(matmul(1), "zen4", 9).at(0).candidate.text(), "packed{tile=6}") << name;

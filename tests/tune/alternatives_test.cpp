@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "paths.h"
 #include "temper/nest/build.h"
 #include "temper/schedule/trace.h"
 #include "temper/search/enumeration.h"
@@ -20,7 +21,7 @@ class Alternatives : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!target_.has("avx2") || !target_.has("fma")) GTEST_SKIP() << "code is generated for AVX2 and FMA";
-    hardware_ = start_processes(target_, 1, options_.cancellation, clock_, TEMPER_BIN_DIR);
+    hardware_ = start_processes(target_, 1, options_.cancellation, clock_, paths::programs());
   }
 
   std::map<std::string, std::string> outputs(const TaskSpace& space, const search::Candidate& candidate) {

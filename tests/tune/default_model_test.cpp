@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "paths.h"
 #include "sample_task.h"
 #include "temper/support/error.h"
 #include "temper/tune/dataset.h"
@@ -18,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-const fs::path kModels = fs::path(TEMPER_SOURCE_DIR) / "data" / "models";
+const fs::path kModels = fs::path(paths::source()) / "data" / "models";
 
 target::Target with_vectors(int bytes) {
   target::Target target = testing::sample_target();

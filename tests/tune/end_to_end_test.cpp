@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "paths.h"
 #include "sample_task.h"
 #include "temper/measure/measurer.h"
 #include "temper/store/sqlite_store.h"
@@ -30,7 +31,7 @@ class EndToEnd : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!target_.has("avx2") || !target_.has("fma")) GTEST_SKIP() << "code is generated for AVX2 and FMA";
-    hardware_ = start_processes(target_, 1, options_.cancellation, clock_, TEMPER_BIN_DIR);
+    hardware_ = start_processes(target_, 1, options_.cancellation, clock_, paths::programs());
     options_.hardware = hardware_.get();
     options_.templates = templates_;
     options_.target = target_;
@@ -93,7 +94,7 @@ TEST_F(EndToEnd, RepeatAndNumberAreAsGiven) {
   const Task task = sample_task("product", 1, 12);
   Options options = options_;
   const std::unique_ptr<HardwareTest> hardware =
-      start_processes(target_, 1, options.cancellation, clock_, TEMPER_BIN_DIR, {.repeat = 3, .number = 7});
+      start_processes(target_, 1, options.cancellation, clock_, paths::programs(), {.repeat = 3, .number = 7});
   options.hardware = hardware.get();
   options.trials = 1;
   tune(std::span(&task, 1), options);
