@@ -10,12 +10,12 @@ if(TEMPER_MOLD)
 endif()
 
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+option(TEMPER_WERROR "Warnings are errors" ON)
 add_library(temper_warnings INTERFACE)
 target_compile_options(temper_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
                        # GCC 12 sees overlapping copies in string concatenation (GCC bug 105651)
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                        $<$<BOOL:${TEMPER_WERROR}>:-Werror>)
-option(TEMPER_WERROR "Warnings are errors" ON)
 
 if(TEMPER_SANITIZE)
   add_compile_options(-fsanitize=${TEMPER_SANITIZE} -fno-omit-frame-pointer -g1)
