@@ -296,6 +296,18 @@ TEST(Lower, PrefetchesWhatAStageInsideTheLoopReads) {
   EXPECT_THROW(prefetches("compute_at E O i\nprefetch A S k.0 2\n"), schedule::ScheduleError) << "E is done before";
 }
 
+// Where P is read is not known ahead, but P does not read A.
+TEST(Lower, PrefetchesBesideAStageThatIsReadAnywhere) {
+  const std::string compute =
+      "placeholder A[i: 4, j: 64]: f32\nplaceholder B[i: 4]: f32\nplaceholder I[i: 4]: i64\n"
+      "stage P[i: 4]: f32\n  body B[i] * 2.0\n"
+      "stage R[i: 4, j: 64]: f32\n  body A[i, j] * P[I[i]]\noutput R\n";
+  int found = 0;
+  for (const Phase& phase : lowered(compute, "split R j 32 peel\ncompute_at P R j.0\nprefetch A R j.0 2\n").run)
+    found += count(phase.body)[Op::Prefetch];
+  EXPECT_EQ(found, 2);
+}
+
 TEST(Lower, TailsAreMasked) {
   const Kernel kernel = lowered(kMatmul, "split E n 8 mask\nunroll E n.0\nvectorize E n.1");
   std::vector<const Instr*> loops = innermost_loops(kernel);

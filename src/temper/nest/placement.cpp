@@ -219,7 +219,8 @@ void Builder::add_reads(const StageState& host, int iter, int reader, const std:
       if (index) part.push_back(box_of(*index, axes, forms.axis_vars, program_.vars));
     }
     if (part.size() < read.index.size()) {
-      ahead.opaque = true;
+      ahead.opaque = ahead.opaque || read.producer == ahead.source ||
+                     schedule::reads_inside(schedule_, read.producer, ahead.source);
     } else if (read.producer == ahead.source) {
       ahead.found = true;
       unite(ahead.box, part, domain(ahead.source));
