@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "nest/programs.h"
@@ -171,6 +172,40 @@ TEST(Lower, TapsOutsideTheImageAreLeftOut) {
   std::vector<int> products;
   for (const Instr* loop : loops) products.push_back(count(loop->control->body)[Op::Fma]);
   EXPECT_EQ(products, (std::vector<int>{2 * (14 * 3 - 1), 2 * 14 * 3, 2 * (14 * 3 - 1)}));
+}
+
+constexpr const char* kRows = R"(placeholder X[y: 4, x: 7]: f32
+constant W[k: 3]: f32
+stage A[y: 4, x: 7]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [k: 3]
+  where x + k - 1 >= 0, x + k - 1 < 7
+  body X[y, x + k - 1] * W[k]
+output A
+)";
+constexpr const char* kRowsTrace = R"(cache_write A
+split A y 4 peel
+split A x 8 mask
+reorder A y.0,x.0,y.1,x.1
+vectorize A x.1
+unroll A y.1
+compute_at A_local A x.0
+set_scope A_local register
+split A_local x 8 mask
+reorder A_local k,y,x.0,x.1
+vectorize A_local x.1
+unroll A_local k
+unroll A_local y
+unroll A_local x.0
+)";
+
+// A row of pixels in a vector: where a window leaves the row, its weight is 0 for all rows, instead of a choice for
+// each.
+TEST(Lower, LanesOutsideTheWindowAddZeros) {
+  const Kernel kernel = lowered(kRows, kRowsTrace);
+  auto ops = count(kernel.run.front().body);
+  EXPECT_EQ(ops[Op::Fma], 4 * 3);
+  EXPECT_EQ(ops[Op::Select], 2) << "the weights of the first and the last tap";
 }
 
 constexpr const char* kMatmul = R"(placeholder A[m: 5, k: 9]: f32
@@ -342,7 +377,15 @@ TEST(Lower, Refusals) {
 
 // ---- against the oracle
 
-std::string run(const std::string& compute_text, const std::string& trace) {
+/// Another value for an element of an argument.
+struct Placed {
+  std::string argument;
+  std::size_t element;
+  float value;
+};
+
+/// Whole numbers, but for those that are placed. What differs from the oracle; empty: nothing.
+std::string run(const std::string& compute_text, const std::string& trace, const std::vector<Placed>& placed = {}) {
   const ir::Compute compute = ir::parse_compute(compute_text);
   Kernel kernel = lowered(compute_text, trace);
   std::vector<std::vector<std::byte>> memory;
@@ -361,6 +404,9 @@ std::string run(const std::string& compute_text, const std::string& trace) {
         const auto v = static_cast<float>(random.uniform_int(-5, 5));
         std::memcpy(memory[i].data() + at, &v, 4);
       }
+      for (const Placed& p : placed) {
+        if (p.argument == argument.name) std::memcpy(memory[i].data() + p.element * 4, &p.value, 4);
+      }
       inputs[argument.name] = memory[i];
     }
     arguments.emplace_back(memory[i]);
@@ -372,10 +418,21 @@ std::string run(const std::string& compute_text, const std::string& trace) {
   for (std::size_t i = 0; i < want.size(); ++i) {
     float got = 0;
     std::memcpy(&got, memory[output].data() + i * 4, 4);
-    if (std::abs(got - want[i]) > 1e-5 * (1 + std::abs(want[i])))
+    if (std::isnan(got) && std::isnan(want[i])) continue;
+    if (got != want[i] && !(std::abs(got - want[i]) <= 1e-5 * (1 + std::abs(want[i]))))
       return "element " + std::to_string(i) + " is " + std::to_string(got) + ", not " + std::to_string(want[i]);
   }
   return {};
+}
+
+TEST(Lower, WhatLiesOutsideOfAWindowDoesNoHarm) {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  // The weight of the left neighbour, which the first pixel has not; the last pixel of a row, which lies before the
+  // first one of the next.
+  EXPECT_EQ(run(kRows, kRowsTrace), "");
+  EXPECT_EQ(run(kRows, kRowsTrace, {{"W", 0, kInfinite}}), "");
+  EXPECT_EQ(run(kRows, kRowsTrace, {{"X", 6, kInfinite}, {"X", 14, std::nanf("")}}), "");
+  EXPECT_EQ(run(kRows, "split A x 8 mask\nvectorize A x.1\nunroll A k", {{"W", 2, kInfinite}}), "");
 }
 
 TEST(Lower, KernelsEqualTheOracle) {

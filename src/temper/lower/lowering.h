@@ -125,6 +125,8 @@ class Lowering {
   Value evaluate_load(const ir::ExprNode& node, const Mask& mask);
   Value evaluate_select(const ir::ExprNode& node, const Mask& mask);
   Value evaluate_integer(const Affine& form, Scalar scalar);
+  /// `v` with zeros outside of `keep`: as it is where a masked load has left zeros there.
+  Value zeroed(Value v, Value keep);
   const ir::ExprNode* as_product(const ir::Expr& expr) const;
   analysis::AxisValue axis_lookup() const;
   /// Narrows `mask` by a condition. Returns false when it never holds.
@@ -142,6 +144,9 @@ class Lowering {
   void define(const nest::Statement& statement, const Mask& mask);
   void initialise(const nest::Statement& statement, const Mask& mask);
   void update(const nest::Statement& statement, const Mask& mask);
+  /// `accumulator` plus the product that `stage` sums up, in the lanes of `keep`; the others keep what they have (a
+  /// zero there may lose its sign). kNoValue when `stage` is no sum of products of floats.
+  Value add_product(const ir::Stage& stage, Value accumulator, Value keep, const Mask& mask);
   void finish(const nest::Statement& statement, const Mask& mask);
   std::vector<Value> reduce_lanes(const ir::Reducer& reducer, std::vector<Value> partials);
   std::vector<Affine> destination(const nest::Statement& statement) const;
@@ -168,6 +173,7 @@ class Lowering {
   /// Loads of the current block, by (storage, component, base, displacement, lanes, mask); gathers by their offsets.
   using LoadKey = std::tuple<int, int, Value, std::int64_t, int, Value>;
   std::vector<std::map<LoadKey, Value>> loads_;
+  std::map<Value, Mask> masked_loads_;  ///< which are zero outside of the mask's lanes
   /// What was loaded by this key and cannot have changed since; `kNoValue`: nothing.
   Value known_load(const LoadKey& key) const;
 

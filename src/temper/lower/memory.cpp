@@ -166,7 +166,15 @@ Value Lowering::load(int storage, int component, const std::vector<Affine>& inde
       loads_.back()[key] = out;
     }
   }
+  if (lanes != kNoValue) masked_loads_.insert_or_assign(out, mask);
   return dtype == ir::DType::Bool ? boolean(out) : out;
+}
+
+Value Lowering::zeroed(Value v, Value keep) {
+  const auto load = masked_loads_.find(v);
+  if (load != masked_loads_.end() && (load->second.lanes == keep || access_lanes(load->second) == keep)) return v;
+  const Type type = emit_.type(v);
+  return emit_.select(keep, v, is_float(type.scalar) ? emit_.const_float(0, type) : emit_.const_int(0, type));
 }
 
 Value Lowering::known_load(const LoadKey& key) const {
