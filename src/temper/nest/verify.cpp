@@ -6,10 +6,10 @@
 //   terms      a reduction takes each term that exists exactly once, and no other;
 //   threads    parallel iterations write disjoint elements.
 #include <algorithm>
-#include <numeric>
 
 #include "temper/nest/build.h"
 #include "temper/nest/coverage.h"
+#include "temper/nest/implication.h"
 
 namespace temper::nest {
 
@@ -475,7 +475,7 @@ class Verifier {
       }
     }
     for (const Condition& c : left_out) {
-      if (!implied(c, reasons))
+      if (!Implication(vars_).holds(c, reasons))
         fail("NotCovered", s.stage,
              "a condition leaves out elements that exist: " + analysis::print(c.form, vars_) +
                  (c.equality ? " == 0" : " >= 0"));
@@ -493,88 +493,16 @@ class Verifier {
     for (std::size_t w = 0; w < stage.where.size(); ++w) {
       if (std::find(s.opaque.begin(), s.opaque.end(), static_cast<int>(w)) != s.opaque.end()) continue;
       const auto conditions = analysis::to_conditions(stage.where[w], lookup(*axes_), vars_);
-      const bool kept = conditions && std::all_of(conditions->begin(), conditions->end(),
-                                                  [&](const Condition& c) { return implied(c, facts_); });
+      const bool kept = conditions && std::all_of(conditions->begin(), conditions->end(), [&](const Condition& c) {
+                          return Implication(vars_).holds(c, facts_);
+                        });
       if (!kept)
         fail("OutOfBounds", s.stage,
              "terms are taken where the condition " + ir::print(stage.where[w]) + " does not hold");
     }
   }
 
-  bool implied(const Condition& c, const std::vector<Condition>& facts) const {
-    if (!c.equality) return implied_nonnegative(c.form, facts);
-    if (analysis::decide(c, vars_) == true) return true;
-    // The same form, or a remainder of it: a % d == 0 follows from a == 0, and the other way round where |a| < d.
-    const auto same = [&](const Affine& a, const Affine& b) {
-      return range_of(a - b, vars_) == Interval{0, 0} || range_of(a + b, vars_) == Interval{0, 0};
-    };
-    const Affine* inner = remainder_operand(c.form);
-    return std::any_of(facts.begin(), facts.end(), [&](const Condition& f) {
-      if (!f.equality) return false;
-      if (same(f.form, c.form) || (inner != nullptr && same(f.form, *inner))) return true;
-      const Affine* other = remainder_operand(f.form);
-      if (other == nullptr || !same(*other, c.form)) return false;
-      const Affine room(vars_[f.form.terms.front().var].divisor - 1);
-      return implied_nonnegative(room - c.form, facts) && implied_nonnegative(room + c.form, facts);
-    });
-  }
-  /// `a` when the form is a % d or its negation.
-  const Affine* remainder_operand(const Affine& form) const {
-    if (form.constant != 0 || form.terms.size() != 1) return nullptr;
-    const auto& info = vars_[form.terms.front().var];
-    return info.kind == analysis::VarKind::Mod ? &info.operand : nullptr;
-  }
-
-  /// Whether form >= 0 follows from the ranges and at most `uses` of the facts.
-  bool implied_nonnegative(const Affine& form, const std::vector<Condition>& facts, int uses = 2) const {
-    if (range_of(form, vars_).lo >= 0) return true;
-    for (const Condition& fact : facts) {
-      if (uses == 0) break;
-      if (fact.form.terms.empty()) continue;
-      // p * form - q * fact, in which the fact's first variable cancels; p * form > -p is enough for integers.
-      const analysis::Term& lead = fact.form.terms.front();
-      const std::int64_t own = form.coefficient(lead.var);
-      if (own == 0 || ((own > 0) != (lead.coefficient > 0) && !fact.equality)) continue;
-      const std::int64_t common = std::gcd(own, lead.coefficient);
-      const std::int64_t p = std::abs(lead.coefficient) / common;
-      Affine rest = form * p;
-      rest.add_scaled(fact.form, -own * p / lead.coefficient);
-      rest.constant += p - 1;
-      if (implied_nonnegative(rest, facts, uses - 1)) return true;
-    }
-    if (uses < 2) return false;
-    // c * floor(e / d) + t >= 0 with c of 1 or -1 says the same as a form without the division.
-    for (const analysis::Term& term : form.terms) {
-      const auto& info = vars_[term.var];
-      if (info.kind != analysis::VarKind::FloorDiv || (term.coefficient != 1 && term.coefficient != -1)) continue;
-      Affine rest = (form - Affine::of(term.var, term.coefficient)) * info.divisor;
-      rest.add_scaled(info.operand, term.coefficient);
-      if (term.coefficient == -1) rest.constant += info.divisor - 1;
-      return implied_nonnegative(rest, facts);
-    }
-    return least(form, facts) >= 0;
-  }
-
-  /// A lower bound of the form in which each floor division is bounded by what the facts say of its operand.
-  std::int64_t least(const Affine& form, const std::vector<Condition>& facts) const {
-    std::int64_t sum = form.constant;
-    Affine rest;
-    for (const analysis::Term& term : form.terms) {
-      const auto& info = vars_[term.var];
-      if (info.kind != analysis::VarKind::FloorDiv) {
-        rest += Affine::of(term.var, term.coefficient);
-        continue;
-      }
-      Interval operand = range_of(info.operand, vars_);
-      for (const Condition& fact : facts) {
-        operand.lo = std::max(operand.lo, range_of(info.operand - fact.form, vars_).lo);
-        operand.hi = std::min(operand.hi, range_of(info.operand + fact.form, vars_).hi);
-      }
-      sum += term.coefficient * analysis::floor_div(term.coefficient > 0 ? operand.lo : operand.hi, info.divisor);
-    }
-    return sum + range_of(rest, vars_).lo;
-  }
-  bool nonnegative(const Affine& form) const { return implied_nonnegative(form, facts_); }
+  bool nonnegative(const Affine& form) const { return Implication(vars_).nonnegative(form, facts_); }
 
   /// An element; axes whose index is known only at run time are empty.
   using Element = std::vector<std::optional<Affine>>;
