@@ -147,9 +147,10 @@ class Analyser {
     }
     const std::array<double, 3> capacity{static_cast<double>(target_.l1d_bytes), static_cast<double>(target_.l2_bytes),
                                          static_cast<double>(target_.l3_bytes)};
+    Footprints footprints(statement, target_.line_bytes);
     for (std::size_t level = 0; level < capacity.size(); ++level) {
       // A level that is not there passes on what the one before it lets through.
-      result.traffic[level] = capacity[level] > 0 ? traffic(statement, capacity[level])
+      result.traffic[level] = capacity[level] > 0 ? traffic(statement, footprints, capacity[level])
                               : level > 0         ? result.traffic[level - 1]
                                                   : 0;
     }
@@ -181,27 +182,16 @@ class Analyser {
   }
 
   /// Bytes that come into a cache of `capacity` from beyond; 0 when everything fits and stays there from run to run.
-  double traffic(const StatementFacts& statement, double capacity) const {
+  double traffic(const StatementFacts& statement, Footprints& footprints, double capacity) const {
     const std::vector<LoopFacts>& loops = statement.loops;
     std::size_t fitting = 0;
-    for (; fitting < loops.size(); ++fitting) {
-      double bytes = 0;
-      for (const AccessFacts& access : statement.accesses) {
-        if (!in_registers(access)) bytes += footprint(access, loops, fitting, target_.line_bytes);
-      }
-      if (bytes <= core_.cache_share * capacity) break;
-    }
+    while (fitting < loops.size() && footprints.inside(fitting).bytes > core_.cache_share * capacity) ++fitting;
     if (fitting == 0) return 0;
     // The nearest loop outside that turns at all: from one of its iterations to the next, an access finds again what
     // both touch (all of it when the loop does not move it, a neighbouring line, the overlap of a window).
     std::size_t outside = fitting - 1;
     while (outside > 0 && loops[outside].trips <= 1) --outside;
-    double total = 0;
-    for (const AccessFacts& access : statement.accesses) {
-      if (!in_registers(access))
-        total += statement.trips(0, outside) * footprint(access, loops, outside, target_.line_bytes);
-    }
-    return total;
+    return statement.trips(0, outside) * footprints.inside(outside).bytes;
   }
 
   const target::Target& target_;

@@ -139,26 +139,25 @@ struct BlockLoads {
   }
 };
 
-/// Bytes of lines that all operands touch while loops [first, end) run once, and the largest of them.
-struct Touched {
-  double bytes = 0, largest = 0, pages = 0, conflicts = 1;
+/// Pages that all operands touch while loops [first, end) run once.
+double pages(const StatementFacts& statement, std::size_t first) {
+  return Footprints(statement, kPageBytes).inside(first).bytes / kPageBytes;
+}
 
-  Touched(const StatementFacts& statement, std::size_t first, const target::Target& target) {
-    for (const AccessFacts& access : statement.accesses) {
-      if (in_registers(access)) continue;
-      const double own = footprint(access, statement.loops, first, target.line_bytes);
-      bytes += own;
-      largest = std::max(largest, own);
-      pages += footprint(access, statement.loops, first, kPageBytes) / kPageBytes;
-      double same_set = 1;
-      for (std::size_t i = first; i < statement.loops.size(); ++i) {
-        const double step = std::abs(access.strides[i]) * access.element_bytes;
-        if (step > 0 && std::fmod(step, kPageBytes) == 0) same_set *= statement.loops[i].trips;
-      }
-      conflicts = std::max(conflicts, same_set);
+/// The most lines of one operand that these loops put into one set of the first cache.
+double conflicts(const StatementFacts& statement, std::size_t first) {
+  double most = 1;
+  for (const AccessFacts& access : statement.accesses) {
+    if (in_registers(access)) continue;
+    double same_set = 1;
+    for (std::size_t i = first; i < statement.loops.size(); ++i) {
+      const double step = std::abs(access.strides[i]) * access.element_bytes;
+      if (step > 0 && std::fmod(step, kPageBytes) == 0) same_set *= statement.loops[i].trips;
     }
+    most = std::max(most, same_set);
   }
-};
+  return most;
+}
 
 /// Sums over the statements that run each time.
 struct Totals {
@@ -254,14 +253,15 @@ void main_features(Row& row, const StatementFacts& main, const target::Target& t
   const auto inside = [&](std::size_t level) {
     return level < shape.serial_loops.size() ? shape.serial_loops[level] + 1 : 0;
   };
-  std::vector<Touched> touched;
-  for (std::size_t level = 0; level <= kSerialLevels; ++level) touched.emplace_back(main, inside(level), target);
-  for (const Touched& level : touched) row.log(level.bytes);
-  const Touched everything(main, 0, target);
-  row.log(everything.bytes);
-  for (const std::size_t level : {1, 2}) row.log(touched[level].pages);
-  for (const std::size_t level : {1, 2}) row.put(touched[level].largest / std::max(1.0, touched[level].bytes));
-  for (const std::size_t level : {1, 2}) row.put(std::log2(touched[level].conflicts));
+  Footprints footprints(main, target.line_bytes);
+  for (std::size_t level = 0; level <= kSerialLevels; ++level) row.log(footprints.inside(inside(level)).bytes);
+  row.log(footprints.inside(0).bytes);
+  for (const std::size_t level : {1, 2}) row.log(pages(main, inside(level)));
+  for (const std::size_t level : {1, 2}) {
+    const Footprints::Touched& touched = footprints.inside(inside(level));
+    row.put(touched.largest / std::max(1.0, touched.bytes));
+  }
+  for (const std::size_t level : {1, 2}) row.put(std::log2(conflicts(main, inside(level))));
 
   const double work = main.executions() * std::max(1.0, main.operations.total());
   std::array<double, 3> outside{}, reuse{};
@@ -269,10 +269,9 @@ void main_features(Row& row, const StatementFacts& main, const target::Target& t
                                        static_cast<double>(target.l3_bytes)};
   for (std::size_t cache = 0; cache < capacity.size(); ++cache) {
     std::size_t first = 0;
-    Touched fitting = everything;
-    while (first < main.loops.size() && fitting.bytes > capacity[cache]) fitting = Touched(main, ++first, target);
+    while (first < main.loops.size() && footprints.inside(first).bytes > capacity[cache]) ++first;
     outside[cache] = main.trips(0, first);
-    reuse[cache] = work / std::max(1.0, outside[cache] * fitting.bytes);
+    reuse[cache] = work / std::max(1.0, outside[cache] * footprints.inside(first).bytes);
   }
   for (const double trips : outside) row.put(std::log2(std::max(1.0, trips)));
   row.log(reuse[0]);

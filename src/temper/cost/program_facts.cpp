@@ -1,11 +1,13 @@
 #include "temper/cost/program_facts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <memory_resource>
 #include <optional>
 
 #include "temper/ir/dtype.h"
-#include "temper/nest/boxes.h"
 #include "temper/support/error.h"
 
 namespace temper::cost {
@@ -80,8 +82,15 @@ void count_operations(const ir::Expr& expr, const schedule::Schedule& schedule, 
 class Walker {
  public:
   Walker(const nest::Program& program, const schedule::Schedule& schedule)
-      : program_(program), schedule_(schedule), vars_(program.vars) {
-    forms_ = nest::stage_forms(schedule, vars_);
+      : program_(program),
+        schedule_(schedule),
+        vars_(program.vars),
+        axis_of_(vars_.size(), -1),
+        slope_(vars_.size(), 0) {
+    for (const nest::StageForms& forms : program.forms) {
+      for (std::size_t axis = 0; axis < forms.axis_vars.size(); ++axis)
+        axis_of_[static_cast<std::size_t>(forms.axis_vars[axis])] = static_cast<int>(axis);
+    }
     value_.assign(vars_.size(), 0);
     for (std::size_t v = 0; v < vars_.size(); ++v) {
       if (vars_[static_cast<Var>(v)].kind == VarKind::Loop) value_[v] = vars_[static_cast<Var>(v)].range.lo;
@@ -207,6 +216,7 @@ class Walker {
     StatementFacts facts;
     facts.kind = statement.kind;
     facts.stage = statement.stage;
+    facts.loops.reserve(loops_.size());
     for (const OpenLoop& loop : loops_) facts.loops.push_back(loop.facts);
     const ir::Stage& stage = *program_.stages[static_cast<std::size_t>(statement.stage)];
     facts.element_bytes = element_bytes(stage);
@@ -216,19 +226,20 @@ class Walker {
         statement.kind == nest::Statement::Kind::Update || statement.kind == nest::Statement::Kind::Define;
     if (computes) {
       facts.operations = operations(statement.stage);
-      const nest::StageForms& forms = forms_[static_cast<std::size_t>(statement.stage)];
       // The values of the stage's axes, for its read forms.
+      const nest::StageForms& forms = program_.forms[static_cast<std::size_t>(statement.stage)];
       for (const nest::ReadForm& read : forms.reads) {
         const auto storage = std::find_if(statement.reads.begin(), statement.reads.end(),
                                           [&](const std::pair<int, int>& pair) { return pair.first == read.producer; });
         if (storage == statement.reads.end()) continue;
-        std::vector<std::optional<Affine>> index = read.index;
-        facts.accesses.push_back(access(storage->second, index, statement, forms.axis_vars, false));
+        index_.clear();
+        for (const std::optional<Affine>& form : read.index) index_.push_back(form ? &*form : nullptr);
+        facts.accesses.push_back(access(storage->second, statement, forms.axis_vars, false));
       }
     }
-    std::vector<std::optional<Affine>> own(statement.axes.begin(),
-                                           statement.axes.begin() + static_cast<std::ptrdiff_t>(stage.axes.size()));
-    facts.accesses.push_back(access(statement.storage, own, statement, {}, true));
+    index_.clear();
+    for (std::size_t axis = 0; axis < stage.axes.size(); ++axis) index_.push_back(&statement.axes[axis]);
+    facts.accesses.push_back(access(statement.storage, statement, {}, true));
     if (statement.kind == nest::Statement::Kind::Update) {
       facts.accesses.push_back(facts.accesses.back());
       facts.accesses.back().write = false;
@@ -273,17 +284,16 @@ class Walker {
     return value_[static_cast<std::size_t>(var)];
   }
 
-  /// Position in the storage, in elements, with the loops at `value_`.
-  std::int64_t address(const nest::Storage& storage, const std::vector<std::optional<Affine>>& index,
-                       const nest::Statement& statement, const std::vector<Var>& axis_vars) {
+  /// Position of `index_` in the storage, in elements, with the loops at `value_`.
+  std::int64_t address(const nest::Storage& storage, const nest::Statement& statement, std::span<const Var> axis_vars) {
     for (std::size_t i = 0; i < axis_vars.size(); ++i) {
       value_[static_cast<std::size_t>(axis_vars[i])] = evaluate(statement.axes[i]);
     }
     std::int64_t result = 0;
     for (const nest::StorageDim& dim : storage.dims) {
       const std::size_t axis = static_cast<std::size_t>(dim.axis);
-      if (axis >= index.size() || !index[axis]) continue;
-      std::int64_t at = evaluate(*index[axis]) - evaluate(storage.base[axis]);
+      if (axis >= index_.size() || index_[axis] == nullptr) continue;
+      std::int64_t at = evaluate(*index_[axis]) - evaluate(storage.base[axis]);
       at = analysis::floor_div(at, dim.divisor);
       if (dim.modulus != 0) at = analysis::floor_mod(at, dim.modulus);
       result += at * dim.stride;
@@ -291,21 +301,53 @@ class Walker {
     return result;
   }
 
-  /// Whether each loop moves the address by the same step all the way.
-  bool is_linear(const nest::Storage& storage, const std::vector<std::optional<Affine>>& index,
-                 const nest::Statement& statement) const {
-    const auto of_loops = [&](const Affine& form) {
-      return std::ranges::all_of(form.terms,
-                                 [&](const analysis::Term& term) { return vars_[term.var].kind == VarKind::Loop; });
-    };
-    return std::ranges::all_of(storage.dims,
-                               [](const nest::StorageDim& dim) { return dim.divisor == 1 && dim.modulus == 0; }) &&
-           std::ranges::all_of(index, [&](const auto& form) { return !form || of_loops(*form); }) &&
-           std::ranges::all_of(statement.axes, of_loops);
+  bool of_loops(const Affine& form) const {
+    return std::ranges::all_of(form.terms,
+                               [&](const analysis::Term& term) { return vars_[term.var].kind == VarKind::Loop; });
   }
 
-  AccessFacts access(int storage_index, const std::vector<std::optional<Affine>>& index,
-                     const nest::Statement& statement, const std::vector<Var>& axis_vars, bool write) {
+  /// Whether each loop moves the address of `index_` by the same step all the way, but for the storage's base.
+  bool is_linear(const nest::Storage& storage, const nest::Statement& statement) const {
+    return std::ranges::all_of(storage.dims,
+                               [](const nest::StorageDim& dim) { return dim.divisor == 1 && dim.modulus == 0; }) &&
+           std::ranges::all_of(index_, [&](const Affine* form) { return form == nullptr || of_loops(*form); }) &&
+           std::ranges::all_of(statement.axes, [&](const Affine& form) { return of_loops(form); });
+  }
+
+  /// Adds `scale` times the form to the slopes of the loop variables, through the axes of `statement`.
+  void add_slopes(const Affine& form, std::int64_t scale, const nest::Statement* statement) {
+    for (const analysis::Term& term : form.terms) {
+      const auto var = static_cast<std::size_t>(term.var);
+      if (statement != nullptr && axis_of_[var] >= 0) {
+        add_slopes(statement->axes[static_cast<std::size_t>(axis_of_[var])], scale * term.coefficient, nullptr);
+      } else {
+        slope_[var] += scale * term.coefficient;
+        sloping_.push_back(term.var);
+      }
+    }
+  }
+
+  /// The steps of loops that all move a linear address by the same.
+  void linear_strides(const nest::Storage& storage, const nest::Statement& statement, std::vector<double>& strides) {
+    for (const nest::StorageDim& dim : storage.dims) {
+      const std::size_t axis = static_cast<std::size_t>(dim.axis);
+      if (axis >= index_.size() || index_[axis] == nullptr) continue;
+      add_slopes(*index_[axis], dim.stride, &statement);
+      add_slopes(storage.base[axis], -dim.stride, nullptr);
+    }
+    for (const OpenLoop& loop : loops_) {
+      std::int64_t step = 0;
+      if (loop.facts.trips > 1 || loop.facts.kind == Annotation::Vectorized) {
+        for (const Var var : loop.vars) step += slope_[static_cast<std::size_t>(var)];
+      }
+      strides.push_back(static_cast<double>(step));
+    }
+    for (const Var var : sloping_) slope_[static_cast<std::size_t>(var)] = 0;
+    sloping_.clear();
+  }
+
+  /// Of `index_`, whose forms are over `axis_vars` and loops.
+  AccessFacts access(int storage_index, const nest::Statement& statement, std::span<const Var> axis_vars, bool write) {
     const nest::Storage& storage = program_.storages[static_cast<std::size_t>(storage_index)];
     AccessFacts facts;
     facts.storage = storage_index;
@@ -313,11 +355,14 @@ class Walker {
     facts.write = write;
     facts.element_bytes = element_bytes(*program_.stages[static_cast<std::size_t>(storage.stage)]);
     facts.storage_bytes = storage_bytes(storage);
-    facts.known =
-        std::all_of(index.begin(), index.end(), [](const std::optional<Affine>& form) { return form.has_value(); });
-    const std::int64_t origin = address(storage, index, statement, axis_vars);
-    const bool linear = is_linear(storage, index, statement);
+    facts.known = std::ranges::none_of(index_, [](const Affine* form) { return form == nullptr; });
+    const bool linear = is_linear(storage, statement);
     facts.strides.reserve(loops_.size());
+    if (linear && std::ranges::all_of(storage.base, [&](const Affine& form) { return of_loops(form); })) {
+      linear_strides(storage, statement, facts.strides);
+      return facts;
+    }
+    const std::int64_t origin = address(storage, statement, axis_vars);
     for (const OpenLoop& loop : loops_) {
       const bool vector = loop.facts.kind == Annotation::Vectorized;
       if (loop.facts.trips <= 1 && !vector) {
@@ -331,12 +376,11 @@ class Walker {
       // a first step to the next element stays one, since that is what a vector load sees.
       const std::int64_t last = std::max<std::int64_t>(1, std::llround(loop.facts.trips) - 1);
       move_to(1);
-      const double first_step = static_cast<double>(address(storage, index, statement, axis_vars) - origin);
+      const double first_step = static_cast<double>(address(storage, statement, axis_vars) - origin);
       double mean_step = first_step;
       if (!linear && !vector && last > 1) {
         move_to(last);
-        mean_step =
-            static_cast<double>(address(storage, index, statement, axis_vars) - origin) / static_cast<double>(last);
+        mean_step = static_cast<double>(address(storage, statement, axis_vars) - origin) / static_cast<double>(last);
       }
       move_to(0);
       facts.strides.push_back(mean_step != 0 ? mean_step : first_step);
@@ -346,8 +390,11 @@ class Walker {
 
   const nest::Program& program_;
   const schedule::Schedule& schedule_;
-  VarSpace vars_;
-  std::vector<nest::StageForms> forms_;
+  const VarSpace& vars_;
+  std::vector<int> axis_of_;          ///< of each variable that stands for an axis of a stage, else -1
+  std::vector<std::int64_t> slope_;   ///< scratch: elements that one step of each variable moves an address; else 0
+  std::vector<Var> sloping_;          ///< scratch: where `slope_` is not 0
+  std::vector<const Affine*> index_;  ///< of the access that is looked at; null where the index is not affine
   std::vector<std::optional<OperationCounts>> operations_;
   std::vector<std::int64_t> value_;  ///< of each loop variable, where addresses are evaluated
   std::vector<OpenLoop> loops_;
@@ -370,19 +417,25 @@ ProgramFacts program_facts(const nest::Program& program, const schedule::Schedul
 }
 
 double footprint(const AccessFacts& access, std::span<const LoopFacts> loops, std::size_t first, double line_bytes) {
-  std::vector<std::pair<double, double>> moves;  // (bytes a step, trips)
+  // Asked for each loop of each statement of a program: no allocations for loops that are not very many.
+  std::array<std::byte, 2048> buffer;
+  std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
+  std::pmr::vector<std::pair<double, double>> moves(&memory), merged(&memory);  // (bytes a step, trips)
+  moves.reserve(loops.size() - first);
   for (std::size_t i = first; i < loops.size(); ++i) {
     const double step = std::abs(access.strides[i]) * access.element_bytes;
     if (step > 0 && loops[i].trips > 1) moves.emplace_back(step, loops[i].trips);
   }
   std::sort(moves.begin(), moves.end());
   // Loops that walk the same ground (rows of an image and of the window on them) are one loop over their union.
-  std::vector<std::pair<double, double>> merged;
+  merged.reserve(moves.size());
   for (const auto& [step, trips] : moves) {
     if (!merged.empty()) {
       auto& [last_step, last_trips] = merged.back();
-      if (std::fmod(step, last_step) == 0 && step <= last_step * last_trips) {
-        last_trips += step / last_step * (trips - 1);
+      // The quotient first: remainders are slow.
+      const double steps = step / last_step;
+      if (step <= last_step * last_trips && steps == std::floor(steps) && std::fmod(step, last_step) == 0) {
+        last_trips += steps * (trips - 1);
         continue;
       }
     }
@@ -400,6 +453,19 @@ double footprint(const AccessFacts& access, std::span<const LoopFacts> loops, st
   }
   const double bytes = runs * std::ceil(run / line_bytes) * line_bytes;
   return std::min(bytes, std::max(access.storage_bytes, line_bytes));
+}
+
+const Footprints::Touched& Footprints::inside(std::size_t first) {
+  std::optional<Touched>& known = known_[first];
+  if (known) return *known;
+  known.emplace();
+  for (const AccessFacts& access : statement_.accesses) {
+    if (access.kind == StorageKind::Register) continue;
+    const double own = footprint(access, statement_.loops, first, line_bytes_);
+    known->bytes += own;
+    known->largest = std::max(known->largest, own);
+  }
+  return *known;
 }
 
 }  // namespace temper::cost

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -71,5 +72,23 @@ ProgramFacts program_facts(const nest::Program& program, const schedule::Schedul
 /// Bytes of cache lines that one access touches while loops [first, end) run once. Strides that overlap (a window that
 /// slides) count once.
 double footprint(const AccessFacts& access, std::span<const LoopFacts> loops, std::size_t first, double line_bytes);
+
+/// What the accesses of a statement outside of registers touch, worked out once for each loop that is asked about.
+class Footprints {
+ public:
+  struct Touched {
+    double bytes = 0;    ///< of cache lines, sum over the accesses
+    double largest = 0;  ///< the most of one access
+  };
+  Footprints(const StatementFacts& statement, double line_bytes)
+      : statement_(statement), line_bytes_(line_bytes), known_(statement.loops.size() + 1) {}
+  /// While loops [first, end) run once.
+  const Touched& inside(std::size_t first);
+
+ private:
+  const StatementFacts& statement_;
+  double line_bytes_;
+  std::vector<std::optional<Touched>> known_;  ///< by `first`
+};
 
 }  // namespace temper::cost

@@ -19,7 +19,7 @@ Builder::Builder(const schedule::Schedule& schedule, const BuildOptions& options
     program_.stages.push_back(stage.definition);
     program_.inlined.push_back(stage.compute.kind == PlacementKind::Inline);
   }
-  forms_ = stage_forms(schedule, program_.vars);
+  program_.forms = stage_forms(schedule, program_.vars);
 }
 
 std::vector<std::int64_t> Builder::domain(int stage) const {
@@ -79,7 +79,7 @@ StageState Builder::instantiate(int s, std::vector<Range> box, const std::vector
   state.resolved.assign(stage.splits.size(), 0);
   state.scale.assign(stage.splits.size(), 0);
   state.offset.assign(stage.splits.size(), 0);
-  state.discharged.assign(forms_[static_cast<std::size_t>(s)].conditions.size(), 0);
+  state.discharged.assign(program_.forms[static_cast<std::size_t>(s)].conditions.size(), 0);
   state.clamped = clamped;
   for (std::size_t i = 0; i < box.size(); ++i) {
     state.base.push_back(std::move(box[i].base));
@@ -286,7 +286,7 @@ void Builder::inside(StageState& state, std::size_t depth, int iter, std::vector
 }
 
 bool Builder::bound_reduce_loop(StageState& state, int iter, Loop& node) {
-  const StageForms& forms = forms_[static_cast<std::size_t>(state.stage)];
+  const StageForms& forms = program_.forms[static_cast<std::size_t>(state.stage)];
   if (static_cast<std::size_t>(iter) >= state.axis_count() + state.schedule->definition->reduce_axes.size())
     return true;
   const std::vector<Range> ranges = state.axis_ranges();
@@ -359,7 +359,7 @@ void Builder::spatial_nest(StageState& state, std::size_t depth, Statement::Kind
 }
 
 void Builder::statement(StageState& state, Statement::Kind kind, std::vector<Node>& out) {
-  const StageForms& forms = forms_[static_cast<std::size_t>(state.stage)];
+  const StageForms& forms = program_.forms[static_cast<std::size_t>(state.stage)];
   Statement s;
   s.kind = kind;
   s.stage = state.stage;

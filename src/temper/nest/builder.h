@@ -61,7 +61,6 @@ class Builder {
   const schedule::Schedule& schedule_;
   const BuildOptions options_;
   Program program_;
-  std::vector<StageForms> forms_;
   std::vector<int> order_;    ///< topological
   std::vector<int> storage_;  ///< current storage per stage, -1 when none
 };

@@ -10,7 +10,7 @@ using schedule::Annotation;
 bool Builder::bounded_by_loop(int s, const Condition& condition) const {
   // A reduce axis that stays a serial loop turns the condition into its bounds; then no cut is needed.
   const schedule::StageSchedule& stage = schedule_[s];
-  const StageForms& forms = forms_[static_cast<std::size_t>(s)];
+  const StageForms& forms = program_.forms[static_cast<std::size_t>(s)];
   const std::size_t axes = stage.definition->axes.size();
   for (std::size_t r = axes; r < forms.axis_vars.size(); ++r) {
     const schedule::Iter& iter = stage.iters[r];
@@ -26,7 +26,7 @@ std::vector<std::int64_t> Builder::border_cuts(const StageState& state, int iter
   std::vector<std::int64_t> cuts{begin, end};
   if (end - begin < 2) return cuts;
   bool any = false;
-  for (const StageForms& forms : forms_) any = any || !forms.conditions.empty() || !forms.choices.empty();
+  for (const StageForms& forms : program_.forms) any = any || !forms.conditions.empty() || !forms.choices.empty();
   if (!any) return cuts;
 
   const std::size_t position = position_of(*state.schedule, iter);
@@ -44,7 +44,7 @@ std::vector<std::int64_t> Builder::border_cuts(const StageState& state, int iter
   probe.resolve(schedule_);
   const std::vector<std::vector<Range>> boxes = scope_boxes(probe, position);
   const auto cut_at = [&](const Condition& condition, std::size_t s) {
-    const Range box = box_of(condition.form, boxes[s], forms_[s].axis_vars, program_.vars);
+    const Range box = box_of(condition.form, boxes[s], program_.forms[s].axis_vars, program_.vars);
     const std::int64_t a = box.base.coefficient(var);
     if (a == 0 || box.base.terms.size() != 1) return;
     // The condition is a*L + c + o >= 0 for o in [0, extent): all false below, all true above a border interval of L.
@@ -66,7 +66,7 @@ std::vector<std::int64_t> Builder::border_cuts(const StageState& state, int iter
   };
   for (std::size_t s = 0; s < boxes.size(); ++s) {
     if (boxes[s].empty()) continue;
-    const StageForms& forms = forms_[s];
+    const StageForms& forms = program_.forms[s];
     for (const Condition& condition : forms.conditions) {
       if (!condition.equality && !bounded_by_loop(static_cast<int>(s), condition)) cut_at(condition, s);
     }

@@ -45,7 +45,7 @@ std::vector<std::vector<Range>> Builder::scope_boxes(const StageState& state, st
   for (auto s = order_.rbegin(); s != order_.rend(); ++s) {
     const auto consumer = static_cast<std::size_t>(*s);
     if (boxes[consumer].empty()) continue;
-    const StageForms& forms = forms_[consumer];
+    const StageForms& forms = program_.forms[consumer];
     if (*s != state.stage) {
       const schedule::StageSchedule& stage = schedule_[*s];
       for (std::size_t i = 0; i < stage.definition->axes.size(); ++i) {
@@ -128,7 +128,7 @@ void Builder::attached(StageState& state, std::size_t depth, int iter, std::vect
 }
 
 bool Builder::reads_stay_stored(int s, std::size_t axis, const std::vector<std::vector<Range>>& boxes) {
-  const StageForms& forms = forms_[static_cast<std::size_t>(s)];
+  const StageForms& forms = program_.forms[static_cast<std::size_t>(s)];
   return std::all_of(forms.reads.begin(), forms.reads.end(), [&](const ReadForm& read) {
     const int storage = storage_[static_cast<std::size_t>(read.producer)];
     if (storage < 0) return false;
@@ -206,7 +206,7 @@ int Builder::add_storage(int s, StorageKind kind, const std::vector<Range>& box)
 
 void Builder::add_reads(const StageState& host, int iter, int reader, const std::vector<Range>& axes,
                         AheadReads& ahead) {
-  const StageForms& forms = forms_[static_cast<std::size_t>(reader)];
+  const StageForms& forms = program_.forms[static_cast<std::size_t>(reader)];
   for (const ReadForm& read : forms.reads) {
     const schedule::StageSchedule& producer = schedule_[read.producer];
     const schedule::Placement& place = producer.compute;

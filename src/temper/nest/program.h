@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -119,10 +120,28 @@ struct Phase {
   std::vector<Node> body;  ///< one FusedLoop of kind Parallel, or anything else (then it is one iteration)
 };
 
+/// One read of a stage's definition: index forms over the reader's axis variables; empty where the index is not affine.
+struct ReadForm {
+  int producer = -1;
+  std::vector<std::optional<Affine>> index;
+};
+
+/// A stage's definition in affine terms, through inlined stages.
+struct StageForms {
+  std::vector<Var> axis_vars;         ///< spatial axes, then reduce axes
+  std::vector<ReadForm> reads;        ///< without duplicates
+  std::vector<int> producers;         ///< stages that body and conditions read, each once, through inlined stages
+  std::vector<int> init_producers;    ///< stages that the initial values read
+  std::vector<Condition> conditions;  ///< affine parts of `where`
+  std::vector<int> opaque;            ///< `where` expressions that are not affine
+  std::vector<Condition> choices;     ///< affine conditions of `select`: cuts of its own loops; none when too many
+};
+
 struct Program {
   VarSpace vars;
   std::vector<ir::StagePtr> stages;  ///< as in the schedule
   std::vector<bool> inlined;
+  std::vector<StageForms> forms;  ///< of each stage; empty for placeholders and inlined stages
   std::vector<Storage> storages;
   std::vector<int> placeholders, outputs;  ///< stage indices, in the order of the definition
   std::vector<Phase> phases;
