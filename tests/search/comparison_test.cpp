@@ -254,8 +254,33 @@ TEST(Comparison, IsReproducibleAndItsPartsAreIndependent) {
   EXPECT_EQ(small.spaces[0].strategies[0].score.low, again.spaces[0].strategies[0].score.low);
   EXPECT_EQ(small.spaces[0].strategies[0].scores, large.spaces[1].strategies[1].scores);
   EXPECT_NE(large.spaces[0].strategies[1].scores, large.spaces[1].strategies[1].scores);
+  options.threads = 3;
+  EXPECT_EQ(compare_strategies(one, few, options).spaces[0].strategies[0].scores, small.spaces[0].strategies[0].scores);
   options.seed = 2;
   EXPECT_NE(compare_strategies(one, few, options).spaces[0].strategies[0].scores, small.spaces[0].strategies[0].scores);
+}
+
+TEST(Comparison, TellsOfEachRun) {
+  const Recorded recorded;
+  const std::vector<ReplayedSpace> spaces{recorded.replayed("one"), recorded.replayed("two")};
+  const std::vector<ComparedStrategy> strategies{{"random"}, {"grid"}};
+  ComparisonOptions options;
+  options.repeats = 3;
+  options.resamples = 5;
+  options.threads = 2;
+  std::vector<ComparisonStatus> told;
+  const Comparison c =
+      compare_strategies(spaces, strategies, options, {}, [&](const ComparisonStatus& s) { told.push_back(s); });
+  ASSERT_EQ(told.size(), 12u);
+  for (int i = 0; i < 12; ++i) {
+    const ComparisonStatus& status = told[static_cast<std::size_t>(i)];
+    EXPECT_EQ(status.runs_in_all, i + 1);
+    EXPECT_EQ(status.all, 12);
+    EXPECT_EQ(status.runs, i % 3 + 1);
+    EXPECT_EQ(status.space, i < 6 ? "one" : "two");
+    EXPECT_EQ(status.strategy, i / 3 % 2 == 0 ? "random" : "grid");
+  }
+  EXPECT_NEAR(told[2].score, c.spaces[0].strategies[0].score.mean, 1e-12);
 }
 
 TEST(Comparison, StopsOnRequest) {
@@ -265,6 +290,9 @@ TEST(Comparison, StopsOnRequest) {
   const CancellationToken cancellation;
   cancellation.request();
   EXPECT_THROW(compare_strategies(spaces, strategies, {}, cancellation), Error);
+  ComparisonOptions options;
+  options.threads = 2;
+  EXPECT_THROW(compare_strategies(spaces, strategies, options, cancellation), Error);
 }
 
 TEST(ListedDesigns, AreTheSpaceAndNothingElse) {

@@ -10,7 +10,9 @@
 #include "temper/app/options.h"
 #include "temper/app/recorded_prior.h"
 #include "temper/app/session.h"
+#include "temper/runtime/thread_pool.h"
 #include "temper/space/recorded/recorded_space.h"
+#include "temper/support/clock.h"
 #include "temper/support/error.h"
 #include "temper/support/output_file.h"
 
@@ -128,6 +130,31 @@ void write_file(const std::string& path, const std::string& what, const std::str
   file.keep();
 }
 
+/// Shows how far a comparison is: after each run on a terminal, after each strategy on each space elsewhere.
+class ComparisonView {
+ public:
+  ComparisonView(Session& session, int repeats) : session_(session), repeats_(repeats), started_(clock_.seconds()) {}
+
+  void show(const search::ComparisonStatus& status) {
+    const double now = clock_.seconds();
+    const bool ended = status.runs == repeats_;
+    if (!ended && (!session_.terminal() || now < shown_ + kSecondsBetween)) return;
+    shown_ = now;
+    const double each = (now - started_) / status.runs_in_all;
+    session_.live(fmt::format("{}: {} {:.3f}, {} of {} runs; {:.0f}% of all, {:.0f} s left", status.space,
+                              status.strategy, status.score, status.runs, repeats_,
+                              100.0 * status.runs_in_all / status.all, each * (status.all - status.runs_in_all)),
+                  false);
+  }
+
+ private:
+  static constexpr double kSecondsBetween = 0.2;
+  Session& session_;
+  int repeats_;
+  SystemClock clock_;
+  double started_, shown_ = 0;
+};
+
 nlohmann::json compare(Session& s, const CompareOptions& o) {
   std::vector<std::filesystem::path> files(o.spaces.begin(), o.spaces.end());
   files.insert(files.end(), o.more_spaces.begin(), o.more_spaces.end());
@@ -162,11 +189,10 @@ nlohmann::json compare(Session& s, const CompareOptions& o) {
       s.progress(replayed[i].name + ": searched with what was learned from other recordings");
   }
   priors.require_used();
-  const search::Comparison comparison = search::compare_strategies(
-      replayed, strategies, o.comparison, s.cancellation,
-      [&](const search::SpaceComparison& space, const std::string& strategy) {
-        s.live(fmt::format("{}: {} {:.3f}", space.name, strategy, space.strategies.back().score.mean), false);
-      });
+  ComparisonView view(s, o.comparison.repeats);
+  const search::Comparison comparison =
+      search::compare_strategies(replayed, strategies, o.comparison, s.cancellation,
+                                 [&](const search::ComparisonStatus& status) { view.show(status); });
   s.progress(
       fmt::format("{} strategies on {} spaces, {} runs each", strategies.size(), spaces.size(), o.comparison.repeats));
   s.print(comparison_table(comparison, o.comparison));
@@ -194,10 +220,14 @@ void declare_compare(CLI::App& command, Session& session) {
                      "strategies that learn a model of the knobs");
   command.add_option("--option", o->strategy_options, "An option of a strategy: STRATEGY.NAME=NUMBER");
   search::ComparisonOptions& c = o->comparison;
+  c.threads = static_cast<int>(runtime::allowed_cpus().size());
   command.add_option("--repeats", c.repeats, "Runs of each strategy on each space, each with a seed of its own")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   declare_seed(command, c.seed, "Where the runs' seeds come from");
+  command.add_option("--threads", c.threads, "Threads that share the runs; default: one for each CPU")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   command
       .add_option("--cutoff", c.cutoff,
                   "The budget is what random search needs to come this share of the way from the median to the optimum")

@@ -1,8 +1,13 @@
 #include "temper/search/comparison.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <exception>
+#include <functional>
+#include <mutex>
 #include <numeric>
+#include <thread>
 
 #include "temper/support/clock.h"
 #include "temper/support/error.h"
@@ -107,6 +112,30 @@ std::vector<double> row_over_time(const ReplayedRun& run, std::span<const double
   return row;
 }
 
+/// `work(i)` for each i below `count`, on several threads. The first error ends it and is thrown.
+void share_among_threads(int count, int threads, const std::function<void(int)>& work) {
+  std::atomic<int> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failed;
+  const auto take_turns = [&] {
+    for (int i = next++; i < count; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        if (!failed) failed = std::current_exception();
+        next = count;
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < std::min(threads, count); ++i) others.emplace_back(take_turns);
+    take_turns();
+  }
+  if (failed) std::rethrow_exception(failed);
+}
+
 class OneSpace {
  public:
   OneSpace(const ReplayedSpace& space, const ComparisonOptions& options)
@@ -131,26 +160,40 @@ class OneSpace {
     for (int i = 1; i <= options.time_points; ++i) points_.push_back(c.budget_seconds * i / options.time_points);
   }
 
+  /// `ended(runs, mean score)` is told after each run, by one thread at a time.
   void run(const ComparedStrategy& strategy, const std::vector<Resample>& resamples,
-           const CancellationToken& cancellation) {
+           const CancellationToken& cancellation, const std::function<void(int, double)>& ended) {
     StrategyOnSpace result;
     Runs runs;
-    const SystemClock clock;
-    double seconds = 0;
+    const auto repeats = static_cast<std::size_t>(options_.repeats);
+    runs.over_evaluations.resize(repeats);
+    runs.over_time.resize(repeats);
+    result.scores.resize(repeats);
+    std::mutex mutex;
+    double seconds = 0, sum_of_scores = 0;
     std::size_t evaluations = 0;
+    int done = 0;
     const RandomStream seeds = RandomStream(options_.seed).fork(space_.name);
-    for (int repeat = 0; repeat < options_.repeats; ++repeat) {
+    share_among_threads(options_.repeats, options_.threads, [&](int repeat) {
       cancellation.throw_if_requested();
+      const SystemClock clock;
       const std::uint64_t seed = seeds.fork(static_cast<std::uint64_t>(repeat)).next();
       const double started = clock.seconds();
       const ReplayedRun run = replay(strategy.name, {.seed = seed, .options = strategy.options}, space_,
                                      {comparison_.budget, comparison_.budget_seconds, options_.batch});
-      seconds += clock.seconds() - started;
+      const double took = clock.seconds() - started;
+      const auto at = static_cast<std::size_t>(repeat);
+      runs.over_evaluations[at] = row_over_evaluations(run, comparison_.budget, baseline_.worst());
+      runs.over_time[at] = row_over_time(run, points_, baseline_.worst());
+      result.scores[at] = baseline_.score(runs.over_evaluations[at]);
+      const std::scoped_lock lock(mutex);
+      seconds += took;
       evaluations += run.best_seconds.size();
-      runs.over_evaluations.push_back(row_over_evaluations(run, comparison_.budget, baseline_.worst()));
-      runs.over_time.push_back(row_over_time(run, points_, baseline_.worst()));
-      const std::vector<double>& row = runs.over_evaluations.back();
-      result.scores.push_back(baseline_.score(row));
+      sum_of_scores += result.scores[at];
+      ++done;
+      ended(done, sum_of_scores / done);
+    });
+    for (const std::vector<double>& row : runs.over_evaluations) {
       result.reached += row.back() <= comparison_.target_seconds ? 1.0 / options_.repeats : 0;
       result.final_seconds += row.back() / options_.repeats;
     }
@@ -165,7 +208,6 @@ class OneSpace {
     comparison_.strategies.push_back(std::move(result));
   }
 
-  const SpaceComparison& comparison() const { return comparison_; }
   SpaceComparison take() { return std::move(comparison_); }
 
  private:
@@ -217,13 +259,19 @@ Comparison compare_strategies(std::span<const ReplayedSpace> spaces, std::span<c
   Comparison comparison;
   for (const ComparedStrategy& strategy : strategies) comparison.strategies.push_back(strategy.name);
   std::vector<std::vector<Resample>> resamples;
+  ComparisonStatus status;
+  status.all = static_cast<int>(spaces.size() * strategies.size()) * options.repeats;
   for (const ReplayedSpace& space : spaces) {
     OneSpace one(space, options);
     resamples.push_back(make_resamples(options.resamples, options.repeats,
                                        RandomStream(options.seed).fork("resamples").fork(space.name)));
     for (const ComparedStrategy& strategy : strategies) {
-      one.run(strategy, resamples.back(), cancellation);
-      if (progress) progress(one.comparison(), strategy.name);
+      one.run(strategy, resamples.back(), cancellation, [&](int runs, double score) {
+        ++status.runs_in_all;
+        status.space = space.name, status.strategy = strategy.name;
+        status.runs = runs, status.score = score;
+        if (progress) progress(status);
+      });
     }
     comparison.spaces.push_back(one.take());
     comparison.random_score += comparison.spaces.back().random_score / static_cast<double>(spaces.size());

@@ -23,6 +23,7 @@ struct ComparisonOptions {
   int time_points = 200;                  ///< points of curves over time
   int resamples = 400;                    ///< of the bootstrap
   double confidence = 0.95;               ///< of bands and intervals
+  int threads = 1;                        ///< that share the runs of a strategy on a space; results do not depend on it
 };
 
 /// A strategy and the options that it gets instead of its defaults.
@@ -49,7 +50,7 @@ struct StrategyOnSpace {
   double final_seconds = 0;  ///< best time at the end of the budget, mean over runs
   double reached = 0;        ///< share of runs whose best came within the target in the budget
   Curve over_evaluations, over_time;
-  double evaluations_per_second = 0;  ///< of replaying; real time
+  double evaluations_per_second = 0;  ///< of replaying, of one thread; real time
 };
 
 struct SpaceComparison {
@@ -78,8 +79,16 @@ struct Comparison {
   std::vector<PairTest> pairs;
 };
 
-/// Told after each strategy on each space.
-using ComparisonProgress = std::function<void(const SpaceComparison& space, const std::string& strategy)>;
+/// How far a comparison is.
+struct ComparisonStatus {
+  std::string space, strategy;   ///< of the run that ended last
+  int runs = 0;                  ///< of this strategy on this space that have ended
+  int runs_in_all = 0, all = 0;  ///< of all strategies and spaces that have ended, and that there are
+  double score = 0;              ///< mean of `runs`
+};
+
+/// Told after each run, by one thread at a time.
+using ComparisonProgress = std::function<void(const ComparisonStatus&)>;
 
 /// Deterministic, apart from `evaluations_per_second`: run r of every strategy has the same seed on a space, and an
 /// added strategy or space changes no result of the others. Throws what `make_strategy` and `FairBaseline` throw (with
