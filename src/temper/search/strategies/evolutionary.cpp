@@ -16,6 +16,10 @@
 namespace temper::search {
 namespace {
 
+/// Fresh candidates for each one of a population: with its generations, more than 100 are scored for each one of a
+/// batch.
+constexpr std::size_t kFresh = 6;
+
 class Evolutionary : public StrategyBase {
  public:
   explicit Evolutionary(const StrategyContext& context) : StrategyBase(context, "evolutionary") {
@@ -79,7 +83,7 @@ class Evolutionary : public StrategyBase {
     };
     const std::size_t elites = std::min(measured().size(), static_cast<std::size_t>(option("elites")));
     for (std::size_t i = 0; i < elites; ++i) found(measured()[i].candidate);
-    const std::size_t fresh = 4 * population;
+    const std::size_t fresh = kFresh * population;
     for (std::size_t i = 0; i < fresh; ++i)
       found(i % 2 == 0 ? index().sample(random()) : index().sample_by_design(random()));
     add_scores(founders);
