@@ -13,70 +13,12 @@ not measured again.
   scripts/bench_search.py [--trials 300] [--seeds 5] [--strategy evolutionary] [--only gmm_512,c2d_7_3x3]
 """
 import argparse
-import json
 import math
-import pathlib
 import statistics
-import subprocess
-import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-TEMPER = ROOT / "build/release/bin/temper"
-FOLDER = ROOT / "build/search"
-ROUNDS = 41
-NOISE = 0.005  # of medians of ROUNDS samples each
+from search_runs import ROOT, Runs, measured, median_of_words, microseconds, trials_until
 
-
-def ask(*words):
-    answer = subprocess.run([TEMPER, *map(str, words), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            cwd=ROOT, check=False)
-    if answer.returncode != 0:
-        sys.exit(answer.stderr)
-    return json.loads(answer.stdout)
-
-
-def tune(name, spec, strategy, seed, trials):
-    """The database and the tuner's report of one run, from the disk where it ran before."""
-    database = FOLDER / f"{name}.{strategy}.{seed}.{trials}.db"
-    report = database.with_suffix(".json")
-    if not report.exists():
-        for stale in FOLDER.glob(database.name + "*"):
-            stale.unlink()
-        result = ask("tune", "--op", spec, "--strategy", strategy, "--seed", seed, "--trials", trials, "--patience", 0,
-                     "--db", database)
-        report.write_text(json.dumps(result))
-    return database, json.loads(report.read_text())
-
-
-def times_of(spec, against, seeds):
-    """Seconds of the default schedule and of each database's winner: medians over as many processes as seeds."""
-    runs = [ask("bench", "--op", spec, "--db", FOLDER / "none.db", "--rounds", ROUNDS, "--seed", seed,
-                *against)["workloads"][0] for seed in seeds]
-    default = statistics.median(run["temper"]["median_seconds"] for run in runs)
-    sides = zip(*([side["median_seconds"] for side in run["against"]] for run in runs), strict=True)
-    return default, [statistics.median(side) for side in sides]
-
-
-def measured(database):
-    """Seconds of every candidate in the order of trials, infinite where it failed; the default left out."""
-    lines = database.with_suffix(".jsonl")
-    ask("db", "export", lines, "--db", database)
-    records = [json.loads(line) for line in lines.read_text().splitlines()]
-    lines.unlink()
-    return [r["min_seconds"] if r["failure"] == "none" else math.inf for r in records if r["strategy"] != "default"]
-
-
-def trials_until(times, bound):
-    return next((str(i + 1) for i, seconds in enumerate(times) if seconds <= bound), "never")
-
-
-def median_of_words(words):
-    """The median of numbers of trials, where `never` is more than any."""
-    return sorted(words, key=lambda word: math.inf if word == "never" else int(word))[len(words) // 2]
-
-
-def microseconds(seconds):
-    return f"{seconds * 1e6:.2f}"
+NOISE = 0.005  # of medians of search_runs.ROUNDS samples each
 
 
 def main():
@@ -86,22 +28,21 @@ def main():
     parser.add_argument("--strategy", default="evolutionary")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    suite = ask("bench", "--suite", "native", "--rounds", 5, "--db", FOLDER / "none.db")["workloads"]
-    chosen = [w for w in suite if not arguments.only or w["name"] in arguments.only.split(",")]
+    kept = Runs(ROOT / "build/search")
+    chosen = [w for w in kept.suite("native") if not arguments.only or w["name"] in arguments.only.split(",")]
     print("| workload | valid | default us | median random us | random us | search us | best known us | search / best known "
           "| trials to 2%: random | search |")
     print("|---" * 10 + "|", flush=True)
     behind = []
     for workload in chosen:
         name, spec = workload["name"], workload["spec"]
-        runs = {strategy: [tune(name, spec, strategy, seed, arguments.trials) for seed in range(arguments.seeds)]
+        runs = {strategy: [kept.tune(name, spec, strategy, seed, arguments.trials) for seed in range(arguments.seeds)]
                 for strategy in ("random", arguments.strategy)}
         databases = [database for strategy in runs.values() for database, _ in strategy]
         best_known = ROOT / "build/bench.db"
-        against = [word for path in [*databases, best_known] if path.exists() for word in ("--against", path)]
-        _, first = times_of(spec, against, range(3))
-        default, seconds = times_of(spec, against, range(3, 6))
+        databases += [best_known] if best_known.exists() else []
+        _, first = kept.times_of(spec, databases, range(3))
+        default, seconds = kept.times_of(spec, databases, range(3, 6))
         best = first.index(min(first))
         random_best = statistics.median(seconds[:arguments.seeds])
         search_best = statistics.median(seconds[arguments.seeds:2 * arguments.seeds])
