@@ -1,6 +1,7 @@
 #include "temper/space/row_template.h"
 
 #include <algorithm>
+#include <span>
 
 namespace temper::space {
 
@@ -34,6 +35,16 @@ std::vector<int> whole_inputs(const schedule::Schedule& s, const RowReductions& 
   return out;
 }
 
+/// The widest of `lanes` that a row fills and that leaves registers to what is computed beside it.
+std::int64_t default_lanes(std::span<const std::int64_t> lanes, std::int64_t columns, const target::Target& target) {
+  const std::int64_t native = target.vector_bytes / 4, most = (target.vector_registers >= 32 ? 4 : 2) * native;
+  std::int64_t widest = native;
+  for (const std::int64_t v : lanes) {
+    if (v <= std::min(columns, most)) widest = std::max(widest, v);
+  }
+  return widest;
+}
+
 /// A loop over the columns of a row, and how many of them an iteration takes.
 struct ColumnLoop {
   Loop loop;
@@ -59,10 +70,11 @@ void apply_rows(schedule::Schedule& s, Knobs& knobs, const target::Target& targe
     if (v < 2 * r.columns || lanes.empty()) lanes.push_back(v);
   }
   // Wide vectors are several registers: independent partial results that hide the latency of the reducer.
+  const std::int64_t wide = default_lanes(lanes, r.columns, target);
   std::vector<std::int64_t> reduce_lanes;
   for (const std::string& reduction : r.reductions)
-    reduce_lanes.push_back(knobs.choice(reduction + "_lanes", lanes, native));
-  const std::int64_t store_lanes = r.has_columns ? knobs.choice("store_lanes", lanes, native) : 1;
+    reduce_lanes.push_back(knobs.choice(reduction + "_lanes", lanes, wide));
+  const std::int64_t store_lanes = r.has_columns ? knobs.choice("store_lanes", lanes, wide) : 1;
   const std::int64_t store_unroll = r.has_columns ? knobs.choice("store_unroll", {1, 2, 4}, 1) : 1;
   const std::int64_t reduce_unroll = knobs.choice("reduce_unroll", {1, 2, 4}, 1);
   // Rows whose reductions follow one another: the end of one, a chain of dependent operations, overlaps with the next.
