@@ -56,21 +56,25 @@ std::vector<search::Candidate> sample(const search::SpaceIndex& index, int count
   return result;
 }
 
-/// Training on 300 measurements and scoring one candidate.
-void train(benchmark::State& state) {
-  const search::FakeSpace space = search::toy_matmul();
-  const search::SpaceIndex index(space);
-  std::vector<search::Told> told;
-  for (const search::Candidate& candidate : sample(index, 300)) {
-    told.push_back({candidate, true, search::toy_seconds(space, candidate)});
+/// Training on 200 measurements with as many features as those of an operator, some of which are missing.
+void train(benchmark::State& state, const char* learner) {
+  constexpr std::size_t kColumns = 130;
+  RandomStream random(1);
+  TrainingSet samples{FeatureMatrix(kColumns), {}, {}, {}};
+  for (int i = 0; i < 200; ++i) {
+    std::vector<float> row;
+    for (std::size_t c = 0; c < kColumns; ++c)
+      row.push_back(c % 8 == 0 && i % 3 == 0 ? kMissing : static_cast<float>(random.uniform_int(0, 20)));
+    samples.scores.push_back(row[1] * 0.1 - row[2] * row[3] * 0.01);
+    samples.features.append(row);
   }
-  ModelScorer scorer(FeatureExtractor(space), make_cost_model("xgboost", {}));
   for (auto _ : state) {
-    scorer.tell(told);
-    scorer.score(std::span(&told[0].candidate, 1));
+    const std::unique_ptr<CostModel> model = make_cost_model(learner, {});
+    model->update(samples);
   }
 }
-BENCHMARK(train)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(train, xgboost, "xgboost")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(train, mlp, "mlp")->Unit(benchmark::kMillisecond);
 
 void score(benchmark::State& state) {
   const search::FakeSpace space = search::toy_matmul();

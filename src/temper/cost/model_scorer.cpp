@@ -14,7 +14,7 @@ namespace {
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 /// So many candidates are remembered beside the measured ones; memory stays flat however long a search takes.
 constexpr std::size_t kMostRemembered = 16384;
-constexpr std::size_t kScreenWindow = 4;  ///< the screen learns from so many times `screen_sample` at most
+constexpr std::size_t kScreenWindow = 2;  ///< the screen learns from so many times `screen_sample` at most
 
 bool ran(const search::Told& told) { return told.ok && told.seconds > 0; }
 
@@ -23,16 +23,16 @@ bool ran(const search::Told& told) { return told.ok && told.seconds > 0; }
 std::span<const search::Option> model_scorer_options() {
   static const std::vector<search::Option> options{
       {"min_measurements", 16, 2, 1e6, "measurements before the learned model is used", true},
-      {"growth", 0.2, 0, 10, "share by which the measurements must have grown before the model is trained again"},
+      {"growth", 0.25, 0, 10, "share by which the measurements must have grown before the model is trained again"},
       {"floor", 4, 0.1, 100, "slower than the best by more than this natural logarithm counts as this much"},
       {"failure_gap", 1, 0, 100, "how far below the slowest success a failure is put, as a natural logarithm"},
       {"min_weight", 0.2, 0, 1, "weight of the slowest candidates in training; the fastest one's is 1"},
       {"half_way", 8, 0, 1e6, "measurements after which half of the learned correction counts"},
       {"screen_from", 128, 1, 1e9, "unknown candidates asked about at once from which on the screen is used", true},
       {"screen_sample", 256, 2, 1e6,
-       "analysed candidates that the screen needs; it learns from the latest 4 times as many", true},
-      {"screen_share", 0.25, 0.01, 1, "share of the unknown candidates that the screen lets through"},
-      {"screen_most", 96, 1, 1e9, "unknown candidates that the screen lets through at a time, at most", true}};
+       "analysed candidates that the screen needs; it learns from the latest, twice as many", true},
+      {"screen_share", 0.2, 0.01, 1, "share of the unknown candidates that the screen lets through"},
+      {"screen_most", 80, 1, 1e9, "unknown candidates that the screen lets through at a time, at most", true}};
   return options;
 }
 
@@ -147,7 +147,13 @@ std::vector<bool> ModelScorer::worth_analysing(std::span<const search::Candidate
     unknown.erase(unknown.begin(), unknown.begin() + static_cast<std::ptrdiff_t>(missing));
   }
   if (analysed_.size() < sample || unknown.empty()) return worth;
-  screen_.learn(analysed_, score_known(analysed_));
+  // What it knows is worth something for a while: until the scores change, or an eighth of the candidates is new.
+  const std::int64_t fresh = counts_.analysed - screened_at_;
+  if (screen_stale_ || 8 * fresh >= static_cast<std::int64_t>(analysed_.size())) {
+    screen_.learn(analysed_, score_known(analysed_));
+    screened_at_ = counts_.analysed;
+    screen_stale_ = false;
+  }
   // Of a design that the screen knows too little about, all are let through first.
   const std::size_t enough = sample / 16;
   const auto order = [&](std::size_t i) {
@@ -257,6 +263,7 @@ void ModelScorer::train() {
   if (samples.features.rows() == 0) return;
   model_->update(samples);
   trained_on_ = static_cast<double>(measured_.size());
+  screen_stale_ = true;
   const auto count = static_cast<double>(samples.features.rows());
   correction_weight_ = count / (count + option("half_way"));
 }

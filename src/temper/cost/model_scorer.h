@@ -93,6 +93,8 @@ class ModelScorer : public search::Scorer {
   std::vector<search::Candidate> analysed_;  ///< the latest, in turn: what the screen learns from
   search::CandidateMap<double> predicted_;   ///< the latest scores, of candidates that may be told
   KnobScreen screen_;
+  bool screen_stale_ = true;            ///< the scores that the screen learned from are not today's
+  std::int64_t screened_at_ = 0;        ///< `counts_.analysed` when the screen learned
   std::vector<search::Told> measured_;  ///< each candidate once, in order of first arrival
   search::CandidateMap<std::size_t> measured_at_;
   ScorerCounts counts_;

@@ -2,6 +2,7 @@
 
 #include <xgboost/c_api.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -169,7 +170,8 @@ class XGBoostModel : public CostModel {
     booster->set("eta", option("eta"));
     booster->set("lambda", option("lambda"));
     booster->set("min_child_weight", option("min_child_weight"));
-    booster->set("colsample_bynode", option("columns"));
+    const double most = context_.options.at("most_columns") / static_cast<double>(samples.features.columns());
+    booster->set("colsample_bynode", std::to_string(std::min(context_.options.at("columns"), most)));
     booster->set("subsample", option("rows"));
     PairwiseObjective pairwise(samples, {context_.options.at("sharpness"), context_.options.at("squared")},
                                static_cast<int>(context_.options.at("pairs")), context_.seed);
@@ -221,6 +223,8 @@ CostModelInfo xgboost_model() {
            {"lambda", 0.3, 0, 1e6, "L2 regularisation of leaf values"},
            {"min_child_weight", 0.05, 0, 1e6, "smallest sum of weights in a leaf"},
            {"columns", 0.7, 0.01, 1, "share of the features that a split may use"},
+           {"most_columns", 40, 1, 1e6, "features that a split may use, at most: what learning takes grows with them",
+            true},
            {"rows", 1, 0.01, 1, "share of the rows that a tree learns from"},
            {"bins", 0, 0, 65536, "of histograms that splits are chosen from; 0: every value may be a split", true},
            {"rank", 0, 0, 1, "1: learn the order within each task instead of the score", true},

@@ -18,9 +18,9 @@ struct NamedRecipe {
 };
 
 const std::vector<NamedRecipe>& recipes() {
-  static const search::OptionValues trees{{"rank", 1},   {"rounds", 400}, {"depth", 6},
-                                          {"eta", 0.07}, {"lambda", 1},   {"columns", 0.3},
-                                          {"rows", 0.8}, {"bins", 64},    {"min_child_weight", 0.5}};
+  static const search::OptionValues trees{{"rank", 1},   {"rounds", 400},          {"depth", 6},          {"eta", 0.07},
+                                          {"lambda", 1}, {"columns", 0.3},         {"most_columns", 1e6}, {"rows", 0.8},
+                                          {"bins", 64},  {"min_child_weight", 0.5}};
   static const search::OptionValues network{{"hidden", 96}, {"layers", 2},  {"epochs", 60},
                                             {"batch", 60},  {"rate", 2e-3}, {"decay", 0.03}};
   static const std::vector<NamedRecipe> table{
