@@ -2,14 +2,14 @@
 """Shows how near a live search of few trials comes to what many trials find, and how soon.
 
 For each workload one pool is measured: random candidates and a long run of the default strategy (a space that is smaller
-than that is measured whole by the random run). Then the default strategy searches with several seeds. Printed are
+than that is measured whole by the random run). Then the default strategy searches with several seeds. Trials of different
+runs cannot be compared by what they recorded, for the clock is not the same an hour later; so winners are timed again, all in turn in six
+processes: the first three say which of the pool's is the best, the others give the figures. Winners are
 
-  - the best of each seed's trials over the best of the pool. The winners of all runs are timed in turn, in six processes:
-    the first three say which of the pool's is the best, the others give the figures (median and worst over the seeds);
-  - the trials until a seed's run was within 1% of the best of 1,000 random trials, which are drawn for each seed from the
-    pool's random ones (median and worst over the seeds; what the search itself measured counts, and the default schedule,
-    which every run starts with, is no trial);
-  - the same of random search itself, another draw from the pool, for comparison.
+  - of each search: its best over the pool's best;
+  - of its first 30 and 60 trials, over the best of 1,000 random trials, which are drawn for each seed from the pool's
+    random ones (the default schedule, which every run starts with, is no trial but may be the best);
+  - of as many of those random trials, for comparison.
 
 At last, workloads that TVM's MetaSchedule was timed on are tuned for a hundredth of its time for 200 trials and timed beside
 oneDNN in one run: Temper's time over oneDNN's, and what MetaSchedule had.
@@ -19,11 +19,13 @@ Runs are kept in build/live_search, what is there is not measured again. Wants a
   scripts/bench_live_search.py [--trials 200] [--seeds 10] [--pool 1500] [--strategy evolutionary] [--only gmm_512]
 """
 import argparse
+import contextlib
 import random
+import sqlite3
 import statistics
 import sys
 
-from search_runs import ROOT, Runs, ask, measured, median_of_words, microseconds, trials_until
+from search_runs import ROOT, Runs, ask, microseconds
 
 WORKLOADS = {
     "gmm_512": "matmul(m=512,n=512,k=512)",
@@ -33,7 +35,7 @@ WORKLOADS = {
     "softmax_1024": "softmax(rows=1024,cols=1024)",
 }
 RANDOM_TRIALS = 1000
-NEAR = 1.01
+FIRST = (30, 60)
 POOL_SEED = 1000
 # Time that MetaSchedule took for 200 trials, and what it had then over oneDNN; plain NCHW at both ends as there.
 META_SCHEDULE = {
@@ -42,31 +44,44 @@ META_SCHEDULE = {
 }
 
 
-def worst(words):
-    return "never" if "never" in words else str(max(map(int, words)))
+def part_of(database, name, choose):
+    """A database with the default schedule and the trials that `choose` takes from the list of all."""
+    part = database.with_name(f"{database.stem}.{name}.part.db")
+    part.unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(database)) as whole, contextlib.closing(sqlite3.connect(part)) as copy:
+        whole.backup(copy)
+        trials = [row[0] for row in copy.execute("SELECT id FROM records WHERE strategy <> 'default' ORDER BY id")]
+        dropped = [(record,) for record in set(trials) - set(choose(trials))]
+        copy.executemany("DELETE FROM traces WHERE record_id = ?", dropped)
+        copy.executemany("DELETE FROM records WHERE id = ?", dropped)
+        copy.commit()
+    return part
 
 
 def row_of(name, spec, kept, arguments):
     """A row of the table."""
     pool = [kept.tune(name, spec, strategy, POOL_SEED, arguments.pool)[0] for strategy in ("random", arguments.strategy)]
     runs = [kept.tune(name, spec, arguments.strategy, seed, arguments.trials) for seed in range(arguments.seeds)]
-    databases = [database for database, _ in runs]
+    sides = {("pool", i): database for i, database in enumerate(pool)}
+    for seed, (database, _) in enumerate(runs):
+        # A space that is small is there whole.
+        drawn = lambda trials, seed=seed: random.Random(seed).sample(trials, min(len(trials), RANDOM_TRIALS))
+        sides["search", seed] = database
+        sides["random", seed] = part_of(pool[0], f"random{seed}", drawn)
+        for count in FIRST:
+            sides[count, seed] = part_of(database, count, lambda trials, count=count: trials[:count])
+            sides["random", count, seed] = part_of(
+                pool[0], f"random{seed}.{count}", lambda trials, count=count, drawn=drawn: drawn(trials)[:count])
     _, first = kept.times_of(spec, pool, range(3))
-    best_of_pool = pool[first.index(min(first))]
-    default, times = kept.times_of(spec, [best_of_pool, *databases], range(3, 6))
-    ratios = [seconds / times[0] for seconds in times[1:]]
-    drawn = measured(pool[0])
-    until, random_until = [], []
-    for seed, database in enumerate(databases):
-        # At least as many as there are to draw: a space that is small is there whole.
-        trials = random.Random(seed).sample(drawn, len(drawn))
-        bound = NEAR * min(trials[:RANDOM_TRIALS])
-        until.append(trials_until(measured(database), bound))
-        again = random.Random(arguments.seeds + seed).sample(drawn, len(drawn))
-        random_until.append(trials_until(again, bound))
-    return [name, runs[0][1]["tasks"][0]["valid_candidates"], microseconds(default), microseconds(times[0]),
-            f"{statistics.median(ratios):.3f}", f"{max(ratios):.3f}", median_of_words(until), worst(until),
-            median_of_words(random_until)]
+    default, times = kept.times_of(spec, sides.values(), range(3, 6))
+    time = dict(zip(sides, times, strict=True))
+    best = time["pool", first.index(min(first))]
+    seeds = range(arguments.seeds)
+    to_pool = [time["search", seed] / best for seed in seeds]
+    to_random = [statistics.median(time[(*key, seed)] / time["random", seed] for seed in seeds)
+                 for count in FIRST for key in ((count,), ("random", count))]
+    return [name, runs[0][1]["tasks"][0]["valid_candidates"], microseconds(default), microseconds(best),
+            *(f"{ratio:.3f}" for ratio in (statistics.median(to_pool), max(to_pool), *to_random))]
 
 
 def meta_schedule(kept, arguments):
@@ -77,7 +92,7 @@ def meta_schedule(kept, arguments):
         database = kept.folder / f"{name}.hundredth.db"
         for stale in kept.folder.glob(database.name + "*"):
             stale.unlink()
-        report = ask("tune", "--op", spec, "--budget", f"{seconds / 100:.2f}s", "--db", database, "--no-peer")
+        report = ask("tune", "--op", spec, "--budget", f"{seconds / 100:.2f}s", "--db", database)
         bench = ask("bench", "--op", spec, "--db", database, "--peer", "onednn")["workloads"][0]
         ratio = bench["temper"]["median_seconds"] / bench["peers"][0]["median_seconds"]
         print(f"| {name} | {report['wall_seconds']:.1f} | {ratio:.3f} | {reached} | {seconds} |", flush=True)
@@ -96,8 +111,9 @@ def main():
     if unknown:
         sys.exit(f"no such workload: {', '.join(unknown)}; there are {', '.join(WORKLOADS)}")
     kept = Runs(ROOT / "build/live_search")
-    print("| workload | valid | default us | best of the pool us | search / pool: median | worst | trials to random's best: median "
-          "| worst | random again |\n" + "|---" * 9 + "|", flush=True)
+    firsts = "".join(f" | {count} trials / random's {RANDOM_TRIALS} | {count} random ones" for count in FIRST)
+    print(f"| workload | valid | default us | best of the pool us | search / pool: median | worst{firsts} |\n" + "|---" * 10 + "|",
+          flush=True)
     for name in arguments.only:
         print("| " + " | ".join(map(str, row_of(name, WORKLOADS[name], kept, arguments))) + " |", flush=True)
     meta_schedule(kept, arguments)

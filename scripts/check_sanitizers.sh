@@ -9,7 +9,10 @@ preset="${1:-}"
 [ $# -gt 0 ] && shift
 case "$preset" in
   asan) rooms=(support target record search ir analysis ops schedule nest space lower store protocol runtime graph) ;;
-  tsan) rooms=(support runtime store) ;;
+  tsan)
+    rooms=(support runtime store)
+    [ $# -gt 0 ] || threaded=search # of whose tests those of comparisons alone use threads
+    ;;
   *) die "usage: scripts/check_sanitizers.sh asan|tsan [FOLDER...]" ;;
 esac
 if [ "${1:-}" = all ]; then
@@ -29,6 +32,7 @@ for room in "${rooms[@]}"; do
   fi
 done
 [ ${#targets[@]} -gt 0 ] || die "no tests found"
+[ -z "${threaded:-}" ] || targets+=("test_$threaded")
 # Instrumented code makes GCC warn of what is not there; the release build holds warnings to be errors.
 configure "$preset" -DTEMPER_BUILD_BENCH=OFF -DTEMPER_BUILD_EXAMPLES=OFF -DTEMPER_WERROR=OFF
 build "$preset" "${targets[@]}"
@@ -41,3 +45,4 @@ ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --parallel
   die "tests failed under $preset"
 }
 tail -n 3 "build/$preset/ctest.log" | sed '/^$/d'
+[ -z "${threaded:-}" ] || "build/$preset/bin/test_$threaded" --gtest_filter='Comparison.*' --gtest_brief=1
