@@ -30,6 +30,19 @@ TEST(Scheduler, ColdTasksComeFirstCostlyOnesBeforeOthers) {
   EXPECT_EQ(next_task(Scheduler::Gain, tasks, 16, random), 2U);
 }
 
+TEST(Scheduler, TheFirstTrialsAreFew) {
+  TaskProgress task = warm(1);
+  task.trials = 1;  // the default
+  EXPECT_EQ(trials_at_once(Scheduler::Gain, task, 16), kFirstTrials - 1);
+  EXPECT_EQ(trials_at_once(Scheduler::Gain, task, 5), 5);
+  EXPECT_EQ(trials_at_once(Scheduler::RoundRobin, task, 16), 16);
+  task.trials = 6;
+  EXPECT_EQ(trials_at_once(Scheduler::Gain, task, 16), kFirstTrials - 6) << "of a run that was stopped";
+  EXPECT_EQ(trials_at_once(Scheduler::Gain, task, 5), 5);
+  task.trials = kFirstTrials;
+  EXPECT_EQ(trials_at_once(Scheduler::Gain, task, 16), 16);
+}
+
 TEST(Scheduler, ATaskTooSmallToMatterNeedsNoFirstBatch) {
   RandomStream random(1);
   std::vector<TaskProgress> tasks{warm(1), warm(1e-3)};

@@ -31,8 +31,8 @@ std::span<const search::Option> model_scorer_options() {
       {"screen_from", 128, 1, 1e9, "unknown candidates asked about at once from which on the screen is used", true},
       {"screen_sample", 256, 2, 1e6,
        "analysed candidates that the screen needs; it learns from the latest, twice as many", true},
-      {"screen_share", 0.2, 0.01, 1, "share of the unknown candidates that the screen lets through"},
-      {"screen_most", 80, 1, 1e9, "unknown candidates that the screen lets through at a time, at most", true}};
+      {"screen_share", 0.15, 0.01, 1, "share of the unknown candidates that the screen lets through"},
+      {"screen_most", 64, 1, 1e9, "unknown candidates that the screen lets through at a time, at most", true}};
   return options;
 }
 

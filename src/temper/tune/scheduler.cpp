@@ -19,6 +19,9 @@ constexpr std::array<std::pair<std::string_view, Scheduler>, 2> kNames{
 
 double cost(const TaskProgress& task) { return task.best_seconds * task.count; }
 
+/// Whether a task has not had its first trials.
+bool is_cold(const TaskProgress& task, std::int64_t batch) { return task.trials < std::min(batch, kFirstTrials); }
+
 /// Of one trial of a task nobody has timed: the mean of the others; 1 where there is none.
 double mean_trial_seconds(std::span<const TaskProgress> tasks) {
   double sum = 0, known = 0;
@@ -57,6 +60,11 @@ bool negligible(const TaskProgress& task, double model_seconds) {
   return task.best_seconds > 0 && cost(task) < kNegligible * model_seconds;
 }
 
+std::int64_t trials_at_once(Scheduler scheduler, const TaskProgress& task, std::int64_t batch) {
+  if (scheduler == Scheduler::RoundRobin || !is_cold(task, batch)) return batch;
+  return std::min(batch, kFirstTrials - task.trials);
+}
+
 std::optional<std::size_t> next_task(Scheduler scheduler, std::span<const TaskProgress> tasks, std::int64_t batch,
                                      RandomStream& random) {
   std::vector<std::size_t> open;
@@ -74,9 +82,9 @@ std::optional<std::size_t> next_task(Scheduler scheduler, std::span<const TaskPr
   if (scheduler == Scheduler::RoundRobin)
     return *std::ranges::min_element(open, {}, [&](std::size_t i) { return tasks[i].measured; });
   const auto largest = [&](auto value) { return *std::ranges::max_element(open, {}, value); };
-  const auto is_cold = [&](std::size_t i) { return tasks[i].trials < batch && !negligible(tasks[i], model_seconds); };
-  if (std::ranges::any_of(open, is_cold)) {
-    std::erase_if(open, [&](std::size_t i) { return !is_cold(i); });
+  const auto waits = [&](std::size_t i) { return is_cold(tasks[i], batch) && !negligible(tasks[i], model_seconds); };
+  if (std::ranges::any_of(open, waits)) {
+    std::erase_if(open, [&](std::size_t i) { return !waits(i); });
     return largest([&](std::size_t i) { return cost(tasks[i]); });
   }
   if (open.size() > 1 && random.chance(kAnyTask)) return random.pick(open);

@@ -45,11 +45,18 @@ double expected_gain(const TaskProgress& task, double best_flops_per_second);
 inline constexpr double kNegligible = 0.002;
 bool negligible(const TaskProgress& task, double model_seconds);
 
+/// Trials of a task, the default among them, before its gain can be expected from what it has won: the best of what the
+/// cost model believes in. So few that a short budget reaches every task.
+inline constexpr std::int64_t kFirstTrials = 9;
+
+/// How many trials a task gets at once: the first ones alone by gain, where `batch` is more than those.
+std::int64_t trials_at_once(Scheduler scheduler, const TaskProgress& task, std::int64_t batch);
+
 /// An open task, or nothing when none has more to give.
-/// Gain: before any task gets a second batch (of `batch` trials) each that is not negligible has had its first, costly
-/// ones first; then the one of largest expected gain for each second of its trials, and one time in twenty any. A task
-/// whose trials were not timed yet is taken to cost the mean of the others.
-/// RoundRobin: the one with the fewest trials in this call, of several the first.
+/// Gain: before any task gets more than its first trials each that is not negligible has had them, costly ones first;
+/// then the one of largest expected gain for each second of its trials, and one time in twenty any. A task whose trials
+/// were not timed yet is taken to cost the mean of the others. RoundRobin: the one with the fewest trials in this call,
+/// of several the first.
 std::optional<std::size_t> next_task(Scheduler scheduler, std::span<const TaskProgress> tasks, std::int64_t batch,
                                      RandomStream& random);
 

@@ -161,7 +161,8 @@ class Loop {
       reserve();
       const std::int64_t before = session_->budget.spent_trials();
       TaskTuner& tuner = tuners_[*next];
-      attempt(*session_->phases, tuner, [&] { tuner.step(batch); });
+      const auto trials = static_cast<int>(trials_at_once(session_->options->scheduler, progress[*next], batch));
+      attempt(*session_->phases, tuner, [&] { tuner.step(trials); });
       if (session_->budget.spent_trials() == before && tuner.progress().open)
         break;  // what is left is too short for one
     }
