@@ -9,13 +9,11 @@ median over the tasks of |ratio - 1|. What is in build/agreement is not measured
 """
 import argparse
 import json
-import pathlib
 import statistics
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-TEMPER = ROOT / "build/release/bin/temper"
+from search_runs import ROOT, ask
+
 FOLDER = ROOT / "build/agreement"
 
 TASKS = {
@@ -40,14 +38,6 @@ TASKS = {
     "layernorm_128x768": "layernorm(rows=128,cols=768)",
     "attn_128": "attention(heads=12,queries=128,keys=128,depth=64)",
 }
-
-
-def ask(*words):
-    answer = subprocess.run([TEMPER, *map(str, words), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            cwd=ROOT, check=False)
-    if answer.returncode != 0:
-        sys.exit(answer.stderr)
-    return json.loads(answer.stdout)
 
 
 def measure(name, spec, trials):

@@ -19,26 +19,15 @@ import json
 import pathlib
 import random
 import statistics
-import subprocess
-import sys
 import time
 
 import numpy
 
 from figure_models import MODELS
+from search_runs import ROOT, ask
 from temper_model import Model
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-TEMPER = ROOT / "build/release/bin/temper"
 SAMPLE_SECONDS = 5e-3
-
-
-def temper(*words):
-    answer = subprocess.run([TEMPER, *map(str, words), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            cwd=ROOT, check=False)
-    if answer.returncode != 0:
-        sys.exit(f"temper {' '.join(map(str, words))}\n{answer.stderr}")
-    return json.loads(answer.stdout)
 
 
 def write(path, value):
@@ -56,10 +45,10 @@ def bundle_of(model, scheduler, budget, seed, arguments):
     if not report.exists():
         for stale in arguments.folder.glob(stem.name + ".*"):
             stale.unlink()
-        result = temper("tune", *common, "--scheduler", scheduler, "--budget", budget, "--seed", seed, "--no-peer")
+        result = ask("tune", *common, "--scheduler", scheduler, "--budget", budget, "--seed", seed, "--no-peer")
         write(report, result)
     if not bundle.exists():
-        temper("build", *common, "-o", bundle)
+        ask("build", *common, "-o", bundle)
     return bundle, json.loads(report.read_text())
 
 

@@ -13,12 +13,31 @@ not measured again.
   scripts/bench_search.py [--trials 300] [--seeds 5] [--strategy evolutionary] [--only gmm_512,c2d_7_3x3]
 """
 import argparse
+import json
 import math
 import statistics
 
-from search_runs import ROOT, Runs, measured, median_of_words, microseconds, trials_until
+from search_runs import ROOT, Runs, ask, microseconds
 
 NOISE = 0.005  # of medians of search_runs.ROUNDS samples each
+
+
+def measured(database):
+    """Seconds of every candidate in the order of trials, infinite where it failed; the default left out."""
+    lines = database.with_suffix(".jsonl")
+    ask("db", "export", lines, "--db", database)
+    records = [json.loads(line) for line in lines.read_text().splitlines()]
+    lines.unlink()
+    return [r["min_seconds"] if r["failure"] == "none" else math.inf for r in records if r["strategy"] != "default"]
+
+
+def trials_until(times, bound):
+    return next((str(i + 1) for i, seconds in enumerate(times) if seconds <= bound), "never")
+
+
+def median_of_words(words):
+    """The median of numbers of trials, where `never` is more than any."""
+    return sorted(words, key=lambda word: math.inf if word == "never" else int(word))[len(words) // 2]
 
 
 def main():
@@ -29,7 +48,8 @@ def main():
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     kept = Runs(ROOT / "build/search")
-    chosen = [w for w in kept.suite("native") if not arguments.only or w["name"] in arguments.only.split(",")]
+    suite = ask("bench", "--suite", "native", "--rounds", 5, "--db", kept.folder / "none.db")["workloads"]
+    chosen = [w for w in suite if not arguments.only or w["name"] in arguments.only.split(",")]
     print("| workload | valid | default us | median random us | random us | search us | best known us | search / best known "
           "| trials to 2%: random | search |")
     print("|---" * 10 + "|", flush=True)

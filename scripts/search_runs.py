@@ -1,7 +1,5 @@
-"""Runs of `temper tune` that are kept on the disk, and what can be said of several together: for bench_search.py and
-bench_live_search.py."""
+"""For the scripts that time searches: the command, asked for JSON, and runs of `temper tune` that are kept on the disk."""
 import json
-import math
 import pathlib
 import statistics
 import subprocess
@@ -13,10 +11,11 @@ ROUNDS = 41
 
 
 def ask(*words):
+    """What the command prints; ends the script where it fails."""
     answer = subprocess.run([TEMPER, *map(str, words), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             cwd=ROOT, check=False)
     if answer.returncode != 0:
-        sys.exit(answer.stderr)
+        sys.exit(f"temper {' '.join(map(str, words))}\n{answer.stderr}")
     return json.loads(answer.stdout)
 
 
@@ -26,9 +25,6 @@ class Runs:
     def __init__(self, folder):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-
-    def suite(self, name):
-        return ask("bench", "--suite", name, "--rounds", 5, "--db", self.folder / "none.db")["workloads"]
 
     def tune(self, name, spec, strategy, seed, trials):
         """The database and the tuner's report of one run, from the disk where it ran before."""
@@ -50,24 +46,6 @@ class Runs:
         default = statistics.median(run["temper"]["median_seconds"] for run in runs)
         sides = zip(*([side["median_seconds"] for side in run["against"]] for run in runs), strict=True)
         return default, [statistics.median(side) for side in sides]
-
-
-def measured(database):
-    """Seconds of every candidate in the order of trials, infinite where it failed; the default left out."""
-    lines = database.with_suffix(".jsonl")
-    ask("db", "export", lines, "--db", database)
-    records = [json.loads(line) for line in lines.read_text().splitlines()]
-    lines.unlink()
-    return [r["min_seconds"] if r["failure"] == "none" else math.inf for r in records if r["strategy"] != "default"]
-
-
-def trials_until(times, bound):
-    return next((str(i + 1) for i, seconds in enumerate(times) if seconds <= bound), "never")
-
-
-def median_of_words(words):
-    """The median of numbers of trials, where `never` is more than any."""
-    return sorted(words, key=lambda word: math.inf if word == "never" else int(word))[len(words) // 2]
 
 
 def microseconds(seconds):

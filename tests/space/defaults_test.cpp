@@ -133,6 +133,21 @@ TEST(Defaults, RowsOfEverySize) {
 }
 
 // A group of three channels holds no vector, so the design that puts channels into vectors has no valid candidate.
+TEST(Defaults, RowsTakeTheWidestVectorsThatTheyFill) {
+  const auto lanes = [](int columns, const target::Target& target) {
+    const ScheduleSpace space(ops::parse_spec("softmax(rows=8,cols=" + std::to_string(columns) + ")").compute, target);
+    const search::Candidate candidate = space.default_candidate();
+    const search::Design& design = space.designs()[static_cast<std::size_t>(candidate.design)];
+    EXPECT_EQ(design.name, "rows");
+    return search::values(space, candidate)[static_cast<std::size_t>(search::knob_index(design, "store_lanes"))];
+  };
+  EXPECT_EQ(lanes(1024, avx512()), 64);
+  EXPECT_EQ(lanes(40, avx512()), 32);
+  EXPECT_EQ(lanes(20, avx512()), 16);
+  EXPECT_EQ(lanes(1024, avx2()), 16) << "half as many registers";
+  EXPECT_EQ(lanes(12, avx2()), 8);
+}
+
 TEST(Defaults, ADesignWithoutCandidatesIsPassedOver) {
   const std::string groups = ",h=6,w=5,kh=3,kw=3,pad=1,groups=3,layout=nhwc)";
   EXPECT_EQ(default_design("conv2d(n=3,ic=9,oc=24" + groups, avx2()), "channels");

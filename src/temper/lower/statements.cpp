@@ -104,15 +104,14 @@ void Lowering::update(const nest::Statement& s, const Mask& mask) {
 
 Value Lowering::add_product(const ir::Stage& stage, Value accumulator, Value keep, const Mask& mask) {
   const ir::ExprNode& combine = *stage.reducer->combine[0];
-  const ir::ExprNode& product = *stage.body[0];
+  const ir::ExprNode* product = as_product(stage.body[0]);
   const auto is_param = [&](std::size_t side) { return combine.args[side]->kind == ir::ExprKind::Param; };
   if (stage.body.size() != 1 || combine.kind != ir::ExprKind::Binary || combine.binary != ir::BinaryOp::Add ||
-      !is_param(0) || !is_param(1) || combine.args[0]->index == combine.args[1]->index ||
-      product.kind != ir::ExprKind::Binary || product.binary != ir::BinaryOp::Mul || !ir::is_float(product.dtype))
+      !is_param(0) || !is_param(1) || combine.args[0]->index == combine.args[1]->index || product == nullptr)
     return kNoValue;
   // Factors of zero add nothing, whatever lies outside. They are shared by the sums that share a factor, where each sum
   // would need a choice of its own.
-  const Value a = zeroed(evaluate(product.args[0], mask), keep), b = zeroed(evaluate(product.args[1], mask), keep);
+  const Value a = zeroed(evaluate(product->args[0], mask), keep), b = zeroed(evaluate(product->args[1], mask), keep);
   const int lanes = std::max({emit_.type(a).lanes, emit_.type(b).lanes, emit_.type(accumulator).lanes});
   const Value sum = emit_.widen(accumulator, lanes);
   return emit_.pure(Op::Fma, emit_.type(sum), {emit_.widen(a, lanes), emit_.widen(b, lanes), sum});

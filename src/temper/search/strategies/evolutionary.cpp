@@ -17,7 +17,7 @@ namespace temper::search {
 namespace {
 
 /// Fresh candidates for each one of a population: with its generations, more than 100 are scored for each one of a
-/// batch.
+/// batch of 16, less where some of the batch refines.
 constexpr std::size_t kFresh = 6;
 
 class Evolutionary : public StrategyBase {
