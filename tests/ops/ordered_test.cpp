@@ -31,16 +31,16 @@ TEST(CumSum, InclusiveExclusiveAndReverse) {
   }
 }
 
-TEST(CumProd, AlongTheFirstAxis) {
+TEST(CumSum, AlongTheFirstAxis) {
   const Array in = random_array({4, 2}, 2);
-  expect_near(run({"CumProd", {unknown(in), known(integers({}, {0}))}, {}, 26})[0],
+  expect_near(run({"CumSum", {unknown(in), known(integers({}, {0}))}})[0],
               fill({4, 2},
                    [&](const Shape& i) {
-                     double product = 1;
-                     for (std::int64_t k = 0; k <= i[0]; ++k) product *= in.at({k, i[1]});
-                     return product;
+                     double sum = 0;
+                     for (std::int64_t k = 0; k <= i[0]; ++k) sum += in.at({k, i[1]});
+                     return sum;
                    }),
-              "product");
+              "sum");
 }
 
 TEST(TopK, ValuesAndIndicesOfEqualOnesInOrder) {

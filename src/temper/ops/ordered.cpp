@@ -8,21 +8,20 @@ using ir::Axis;
 using ir::Expr;
 using ir::Tensor;
 
-std::vector<Tensor> build_cumulative(const Node& node) {
+std::vector<Tensor> build_cumulative_sum(const Node& node) {
   const Tensor& in = node.input(0);
   const std::vector<std::int64_t> shape = in.shape(), axes_given = node.value(1).integers();
   if (axes_given.size() != 1) invalid(node, "the axis must be one number");
   const auto axis = static_cast<std::size_t>(normalise_axis(node, axes_given[0], shape.size()));
   const bool exclusive = node.attributes->integer("exclusive", 0) != 0,
              reverse = node.attributes->integer("reverse", 0) != 0;
-  const ir::Reducer reducer = node.op == "CumProd" ? ir::product_reducer(in.dtype()) : ir::sum_reducer(in.dtype());
   return {ir::compute(node.name, extents(shape), [&](std::span<const Axis> axes) {
     std::vector<Expr> index = as_exprs(axes);
     const Axis r = ir::reduce("r", shape[axis]);
     // Positions from the element to one end; the element itself unless exclusive.
     const Expr distance = reverse ? r - index[axis] : index[axis] - r;
     index[axis] = r;
-    return ir::reduction(reducer, {in.at(index)}, {r}).where(distance >= Expr(exclusive ? 1 : 0));
+    return ir::sum(in.at(index), {r}).where(distance >= Expr(exclusive ? 1 : 0));
   })};
 }
 

@@ -8,8 +8,8 @@
 
 namespace temper::ops {
 
-/// CumSum and CumProd: the sum or product of the elements up to a position.
-std::vector<ir::Tensor> build_cumulative(const Node& node);
+/// The sum of the elements up to a position.
+std::vector<ir::Tensor> build_cumulative_sum(const Node& node);
 /// The k largest or smallest elements along an axis and their indices, the best first; of equal ones the first.
 std::vector<ir::Tensor> build_top_k(const Node& node);
 /// 1 at the first largest element along an axis, 0 elsewhere.

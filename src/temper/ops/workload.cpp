@@ -82,6 +82,21 @@ Tensor with_epilogue(const Tensor& anchor, const Epilogue& epilogue, const Chann
                          "out");
 }
 
+/// The same convolution over one row of all pixels, where it knows nothing of rows: a vector of pixels may then go on
+/// in the next row. The elements lie where they lay.
+Conv2dShape rows_joined(const Conv2dShape& s, const Epilogue& epilogue) {
+  const auto pointwise = [](const WindowAxis& axis) {
+    return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
+  };
+  const bool by_rows = std::ranges::any_of(
+      epilogue, [](const EpilogueItem& item) { return epilogue_kind(item.name).operand == EpilogueOperand::Blocks; });
+  if (s.layout != Layout::Nchw || !pointwise(s.y) || !pointwise(s.x) || by_rows) return s;
+  Conv2dShape joined = s;
+  joined.x.input = s.y.input * s.x.input;
+  joined.y.input = 1;
+  return conv2d_shape(joined);
+}
+
 }  // namespace
 
 std::string Workload::text() const {
@@ -109,12 +124,12 @@ Workload matmul_workload(const MatmulShape& s, const Epilogue& epilogue, Constne
 }
 
 Workload conv2d_workload(const Conv2dShape& given, const Epilogue& epilogue, Constness constness) {
-  const Conv2dShape s = conv2d_shape(given);
+  const Conv2dShape s = conv2d_shape(given), defined = rows_joined(s, epilogue);
   const ChannelAxes channels = s.channel_axes();
-  const Tensor in = ir::placeholder("in", extents(s.input_shape()), s.dtype);
+  const Tensor in = ir::placeholder("in", extents(defined.input_shape()), s.dtype);
   const Tensor filter = weight("weight", s.weight_shape(), s.dtype, constness);
   const bool blocks = channel_block(s.layout) > 0;
-  const Tensor product = blocks ? conv2d_blocked(s, in, filter, "conv") : conv2d(s, in, filter, "conv");
+  const Tensor product = blocks ? conv2d_blocked(s, in, filter, "conv") : conv2d(defined, in, filter, "conv");
   Fields fields{{"n", std::to_string(s.n)},           {"ic", std::to_string(s.ic)},
                 {"h", std::to_string(s.y.input)},     {"w", std::to_string(s.x.input)},
                 {"oc", std::to_string(s.oc)},         {"kh", std::to_string(s.y.kernel)},

@@ -45,6 +45,7 @@ class Knobs {
   const std::vector<std::int64_t>* values_ = nullptr;
 };
 
+/// What schedules candidates is called by several threads at once and must not change what they share.
 struct Template {
   std::string name;
   /// Whether the template can schedule this definition.

@@ -139,6 +139,9 @@ std::optional<TilePlan> window_plan(const SingleReduction& r) {
 
 namespace {
 
+/// Of `order`: the loop over vectors stands outside of all others.
+constexpr std::int64_t kVectorsRoundAll = 5;
+
 /// Vector widths: the target's, half and a quarter of it, in elements of f32; never wider than needed by more than
 /// half.
 std::vector<std::int64_t> widths(const target::Target& target, std::int64_t extent) {
@@ -200,11 +203,23 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   // Who is outermost: vectors, or rows of either kind; with two kinds of rows their order is open too.
   const bool two_rows = plan.second_axis >= 0 && plan.row_axis >= 0;
   const bool any_rows = plan.second_axis >= 0 || plan.row_axis >= 0;
-  const std::int64_t order = knobs.choice("order",
-                                          two_rows   ? std::vector<std::int64_t>{0, 1, 2, 3, 4}
-                                          : any_rows ? std::vector<std::int64_t>{0, 1}
-                                                     : std::vector<std::int64_t>{0},
-                                          0);
+  std::vector<std::int64_t> orders = two_rows   ? std::vector<std::int64_t>{0, 1, 2, 3, 4}
+                                     : any_rows ? std::vector<std::int64_t>{0, 1}
+                                                : std::vector<std::int64_t>{0};
+  // Other axes stand outside of all these. Where what is packed is the same along them, vectors may go round them too:
+  // a vector's part of it then stays in a cache.
+  std::int64_t default_order = 0;
+  if (plan.packed >= 0 && plan.block_axis == plan.vector_axis) {
+    const Operand& operand = r.operands[static_cast<std::size_t>(plan.packed)];
+    if (std::any_of(other_axes.begin(), other_axes.end(), [&](int axis) {
+          return extent(axis) > 1 && repeats_along(operand.axes[static_cast<std::size_t>(axis)]);
+        })) {
+      orders.push_back(kVectorsRoundAll);
+      if (operand.stage->constant && operand.stage->memory_elements() * 4 > target.l2_bytes)
+        default_order = kVectorsRoundAll;
+    }
+  }
+  const std::int64_t order = knobs.choice("order", orders, default_order);
   // Rows whose operands repeat: a tile holds whole periods, so that each of its rows always has the same operand.
   std::int64_t period = 1;
   for (const Operand& operand : r.operands) {
@@ -270,7 +285,9 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     knobs.require("border rows", {"second", "kh"},
                   [outer_window](auto k) { return k[0] == 1 || k[1] == 1 || outer_window == 1; });
   }
-  const auto vectors_outermost = [](std::int64_t of_order) { return of_order == 0 || of_order == 4; };
+  const auto vectors_outermost = [](std::int64_t of_order) {
+    return of_order == 0 || of_order == 4 || of_order == kVectorsRoundAll;
+  };
   if (packs.back() == kPanels && other_axes.empty()) {
     knobs.require("a loop outside of the rows that share a panel", {"pack", "order"},
                   [=](auto k) { return k[0] != kPanels || vectors_outermost(k[1]); });
@@ -364,6 +381,11 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     row_parallel = {row_outer[0]};
   }
   switch (order) {
+    case kVectorsRoundAll:
+      outer.insert(outer.begin(), vector_parts[0]);
+      append(outer, second_outer);
+      append(outer, row_parallel);
+      break;
     case 0:
       outer.push_back(vector_parts[0]);
       append(outer, second_outer);
