@@ -7,8 +7,8 @@ runs cannot be compared by what they recorded, for the clock is not the same an 
 processes: the first three say which of the pool's is the best, the others give the figures. Winners are
 
   - of each search: its best over the pool's best;
-  - of its first 30 and 60 trials, over the best of 1,000 random trials, which are drawn for each seed from the pool's
-    random ones (the default schedule, which every run starts with, is no trial but may be the best);
+  - of searches whose whole budget is 30 or 60 trials, over the best of 1,000 random trials, which are drawn for each seed
+    from the pool's random ones (the default schedule, which every run starts with, may be the best of either);
   - of as many of those random trials, for comparison.
 
 At last, workloads that TVM's MetaSchedule was timed on are tuned for a hundredth of its time for 200 trials and timed beside
@@ -19,11 +19,12 @@ Runs are kept in build/live_search, what is there is not measured again. Wants a
   scripts/bench_live_search.py [--trials 200] [--seeds 10] [--pool 1500] [--strategy evolutionary] [--only gmm_512]
 """
 import argparse
-import contextlib
+import json
+import pathlib
 import random
-import sqlite3
 import statistics
 import sys
+import tempfile
 
 from search_runs import ROOT, Runs, ask, microseconds
 
@@ -35,7 +36,7 @@ WORKLOADS = {
     "softmax_1024": "softmax(rows=1024,cols=1024)",
 }
 RANDOM_TRIALS = 1000
-FIRST = (30, 60)
+SHORT = (30, 60)
 POOL_SEED = 1000
 # Time that MetaSchedule took for 200 trials, and what it had then over oneDNN; plain NCHW at both ends as there.
 META_SCHEDULE = {
@@ -44,43 +45,47 @@ META_SCHEDULE = {
 }
 
 
-def part_of(database, name, choose):
-    """A database with the default schedule and the trials that `choose` takes from the list of all."""
-    part = database.with_name(f"{database.stem}.{name}.part.db")
-    part.unlink(missing_ok=True)
-    with contextlib.closing(sqlite3.connect(database)) as whole, contextlib.closing(sqlite3.connect(part)) as copy:
-        whole.backup(copy)
-        trials = [row[0] for row in copy.execute("SELECT id FROM records WHERE strategy <> 'default' ORDER BY id")]
-        dropped = [(record,) for record in set(trials) - set(choose(trials))]
-        copy.executemany("DELETE FROM traces WHERE record_id = ?", dropped)
-        copy.executemany("DELETE FROM records WHERE id = ?", dropped)
-        copy.commit()
+def records_of(database, folder):
+    """The default schedule's record and those of the trials, as lines of the exchange format."""
+    exported = folder / f"{database.stem}.jsonl"
+    ask("db", "export", exported, "--db", database)
+    lines = exported.read_text().splitlines()
+    is_default = [json.loads(line)["strategy"] == "default" for line in lines]
+    return ([line for line, default in zip(lines, is_default, strict=True) if default],
+            [line for line, default in zip(lines, is_default, strict=True) if not default])
+
+
+def part_of(folder, name, lines):
+    """A database of these records."""
+    part, exchanged = folder / f"{name}.db", folder / f"{name}.jsonl"
+    exchanged.write_text("".join(line + "\n" for line in lines))
+    ask("db", "import", exchanged, "--db", part)
     return part
 
 
-def row_of(name, spec, kept, arguments):
-    """A row of the table."""
+def row_of(name, spec, kept, folder, arguments):
+    """A row of the table; parts of runs are put into `folder`."""
     pool = [kept.tune(name, spec, strategy, POOL_SEED, arguments.pool)[0] for strategy in ("random", arguments.strategy)]
     runs = [kept.tune(name, spec, arguments.strategy, seed, arguments.trials) for seed in range(arguments.seeds)]
     sides = {("pool", i): database for i, database in enumerate(pool)}
+    default, random_trials = records_of(pool[0], folder)
     for seed, (database, _) in enumerate(runs):
         # A space that is small is there whole.
-        drawn = lambda trials, seed=seed: random.Random(seed).sample(trials, min(len(trials), RANDOM_TRIALS))
+        drawn = random.Random(seed).sample(random_trials, min(len(random_trials), RANDOM_TRIALS))
         sides["search", seed] = database
-        sides["random", seed] = part_of(pool[0], f"random{seed}", drawn)
-        for count in FIRST:
-            sides[count, seed] = part_of(database, count, lambda trials, count=count: trials[:count])
-            sides["random", count, seed] = part_of(
-                pool[0], f"random{seed}.{count}", lambda trials, count=count, drawn=drawn: drawn(trials)[:count])
+        sides["random", seed] = part_of(folder, f"random.{seed}", default + drawn)
+        for count in SHORT:
+            sides[count, seed] = kept.tune(name, spec, arguments.strategy, seed, count)[0]
+            sides["random", count, seed] = part_of(folder, f"random.{seed}.{count}", default + drawn[:count])
     _, first = kept.times_of(spec, pool, range(3))
-    default, times = kept.times_of(spec, sides.values(), range(3, 6))
+    default_seconds, times = kept.times_of(spec, sides.values(), range(3, 6))
     time = dict(zip(sides, times, strict=True))
     best = time["pool", first.index(min(first))]
     seeds = range(arguments.seeds)
     to_pool = [time["search", seed] / best for seed in seeds]
     to_random = [statistics.median(time[(*key, seed)] / time["random", seed] for seed in seeds)
-                 for count in FIRST for key in ((count,), ("random", count))]
-    return [name, runs[0][1]["tasks"][0]["valid_candidates"], microseconds(default), microseconds(best),
+                 for count in SHORT for key in ((count,), ("random", count))]
+    return [name, runs[0][1]["tasks"][0]["valid_candidates"], microseconds(default_seconds), microseconds(best),
             *(f"{ratio:.3f}" for ratio in (statistics.median(to_pool), max(to_pool), *to_random))]
 
 
@@ -111,11 +116,13 @@ def main():
     if unknown:
         sys.exit(f"no such workload: {', '.join(unknown)}; there are {', '.join(WORKLOADS)}")
     kept = Runs(ROOT / "build/live_search")
-    firsts = "".join(f" | {count} trials / random's {RANDOM_TRIALS} | {count} random ones" for count in FIRST)
+    firsts = "".join(f" | {count} trials / random's {RANDOM_TRIALS} | {count} random ones" for count in SHORT)
     print(f"| workload | valid | default us | best of the pool us | search / pool: median | worst{firsts} |\n" + "|---" * 10 + "|",
           flush=True)
     for name in arguments.only:
-        print("| " + " | ".join(map(str, row_of(name, WORKLOADS[name], kept, arguments))) + " |", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            row = row_of(name, WORKLOADS[name], kept, pathlib.Path(folder), arguments)
+        print("| " + " | ".join(map(str, row)) + " |", flush=True)
     meta_schedule(kept, arguments)
 
 

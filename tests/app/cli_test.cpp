@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "temper/app/session.h"
+#include "temper/search/strategy.h"
 #include "temper/target/cpu.h"
 
 namespace temper::app {
@@ -85,6 +86,17 @@ TEST(CommandLine, HelpAndVersionAreJsonToo) {
     const Result help = call(arguments);
     EXPECT_EQ(help.code, 0);
     EXPECT_THAT(nlohmann::json::parse(help.out)["help"].get<std::string>(), HasSubstr("Usage: temper"));
+  }
+}
+
+TEST(CommandLine, HelpTellsOfTheStrategiesOptions) {
+  for (const char* command : {"tune", "compare"}) {
+    const Result help = call({command, "--help"});
+    EXPECT_EQ(help.code, 0);
+    for (const search::StrategyInfo& info : search::strategies()) {
+      EXPECT_THAT(help.out, HasSubstr("\n  " + info.name + ": "));
+      for (const search::Option& option : info.options) EXPECT_THAT(help.out, HasSubstr(": " + option.doc));
+    }
   }
 }
 

@@ -247,7 +247,7 @@ TEST(Analytic, AModelScorerRanksSchedulesBeforeAnythingRan) {
     return tiled(compute, {.rows = v[0], .vectors = v[1]});  // no vectors: a split into nothing is refused
   };
   ModelScorer scorer(FeatureExtractor(space, target_facts(avx512(), 1), analytic_features()),
-                     make_cost_model("xgboost", {}), schedule_analysis(materialise, avx512(), 1));
+                     make_cost_model("xgboost", {}), schedule_analysis(materialise, avx512(), 1), {}, nullptr, 4);
   std::vector<search::Candidate> candidates;
   for (std::int32_t rows = 0; rows < 5; ++rows) {
     for (std::int32_t vectors = 0; vectors < 4; ++vectors) candidates.push_back({0, {rows, vectors}});

@@ -15,8 +15,7 @@ using search::Candidate;
 using search::FakeSpace;
 
 FakeSpace two_designs() {
-  const auto area = [](std::span<const std::int64_t> v) { return static_cast<double>(v[0] * v[1]); };
-  return FakeSpace({{"direct", {{"rows", {1, 3, 7}}, {"columns", {15, 31}}}, {}, {{"area", {"rows", "columns"}, area}}},
+  return FakeSpace({{"direct", {{"rows", {1, 3, 7}}, {"columns", {15, 31}}}, {}},
                     {"packed", {{"block", {-1, 63}}, {"rows", {1, 127}}}, {}}});
 }
 
@@ -25,7 +24,7 @@ TEST(Features, ColumnsAreNamedAndShared) {
   const FeatureExtractor extractor(space, {{"m", 1023}}, {"flops"});
   EXPECT_THAT(extractor.columns(),
               ::testing::ElementsAre("fact.m", "design.direct", "design.packed", "knob.rows", "knob.columns",
-                                     "knob.block", "derived.area", "program.flops", "program.seconds"));
+                                     "knob.block", "program.flops", "program.seconds"));
 }
 
 TEST(Features, RowsHoldLogarithmsAndMissingValues) {
@@ -37,24 +36,20 @@ TEST(Features, RowsHoldLogarithmsAndMissingValues) {
   const std::vector<float> direct = extractor.extract({0, {2, 0}}, analysis);
   EXPECT_THAT(std::vector<float>(direct.begin(), direct.begin() + 5), ::testing::ElementsAre(10, 1, 0, 3, 4));
   EXPECT_TRUE(std::isnan(direct[5]));  // `block` belongs to the other design
-  EXPECT_FLOAT_EQ(direct[6], static_cast<float>(std::log2(1 + 7 * 15)));
-  EXPECT_EQ(direct[7], 42);
-  EXPECT_EQ(direct[8], -3);
+  EXPECT_EQ(direct[6], 42);
+  EXPECT_EQ(direct[7], -3);
   const std::vector<float> packed = extractor.extract({1, {0, 1}});
   EXPECT_EQ(packed[2], 1);
   EXPECT_EQ(packed[3], 7);
   EXPECT_EQ(packed[5], -1);
-  for (const std::size_t missing : {4, 6, 7, 8}) EXPECT_TRUE(std::isnan(packed[missing])) << missing;
+  for (const std::size_t missing : {4, 6, 7}) EXPECT_TRUE(std::isnan(packed[missing])) << missing;
 }
 
-TEST(Features, WrongAnalysesAndNamesAreCaught) {
+TEST(Features, WrongAnalysesAreCaught) {
   const FakeSpace space = two_designs();
   Analysis analysis;
   analysis.features = {1, 2};
   EXPECT_THROW(FeatureExtractor(space, {}, {"one"}).extract({0, {0, 0}}, analysis), Error);
-  const FakeSpace wrong(
-      {{"d", {{"a", {1}}}, {}, {{"area", {"b"}, [](std::span<const std::int64_t>) { return 0.0; }}}}});
-  EXPECT_THROW(FeatureExtractor{wrong}, Error);
 }
 
 TEST(Features, LogScaleIsOddAndMonotone) {

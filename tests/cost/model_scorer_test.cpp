@@ -80,6 +80,23 @@ TEST(ModelScorer, LearnsBeyondTheAnalysis) {
   EXPECT_GT(with.analysis_weight(), 0.5);
 }
 
+TEST(ModelScorer, ThreadsDoNotChangeTheScores) {
+  const FakeSpace space = search::toy_matmul();
+  const SpaceIndex index(space);
+  const std::vector<Candidate> test = sample(index, 2, 300);
+  const std::vector<Told> told = measure(space, sample(index, 1, 50));
+  std::vector<std::vector<double>> before, after;
+  for (const int threads : {1, 4}) {
+    const auto analyse = [&](const Candidate& c) { return rough_analysis(space, c); };
+    ModelScorer scorer(FeatureExtractor(space), make_cost_model("xgboost", {}), analyse, {}, nullptr, threads);
+    before.push_back(scorer.score(test));
+    scorer.tell(told);
+    after.push_back(scorer.score(test));
+  }
+  EXPECT_EQ(before[0], before[1]);
+  EXPECT_EQ(after[0], after[1]);
+}
+
 TEST(ModelScorer, WeighsAWrongAnalysisDown) {
   const FakeSpace space = search::toy_matmul();
   const SpaceIndex index(space);

@@ -30,6 +30,7 @@ inline measure::MeasureOptions test_options(const TemporaryFolder& folder) {
   options.build_limit_seconds = 20;
   options.give_up_factor = 0;
   options.stability_tolerance = 1e9;
+  options.retakes = 200;  // on a busy machine most samples are disturbed
   options.builders = 2;
   options.runner_memory_limit = kRunnerMemory;
   options.builder = fake_builder();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <thread>
 
@@ -21,6 +22,26 @@ class MeasurerTest : public ::testing::Test {
   SystemClock clock;
   CancellationToken cancelled;
 };
+
+TEST_F(MeasurerTest, NobodyTimesWhileItKeepsTheProcessorsBusy) {
+  const MeasureOptions options = test_options(folder);
+  Measurer measurer("target", options, clock);
+  TimingLock others(options.lock_file);
+  bool busy = false;
+  measurer.keep_busy(
+      [&] {
+        busy = true;
+        const CancellationToken soon;
+        const std::jthread timer([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          soon.request();
+        });
+        EXPECT_FALSE(others.acquire(TimingLock::Mode::Time, soon).has_value());
+      },
+      cancelled);
+  EXPECT_TRUE(busy);
+  EXPECT_TRUE(others.acquire(TimingLock::Mode::Time, cancelled).has_value());
+}
 
 TEST_F(MeasurerTest, EveryCandidateGetsItsResult) {
   MeasureOptions options = test_options(folder);
@@ -147,7 +168,8 @@ TEST_F(MeasurerTest, ReturnsOutputsAndRaces) {
   const Measurer::Race race = measurer.race(racers, {}, 5, 1, cancelled);
   EXPECT_EQ(race.failure, FailureKind::None) << race.reason;
   ASSERT_EQ(race.seconds.size(), 2u);
-  EXPECT_EQ(race.seconds[1].size(), 5u);
+  EXPECT_GE(race.seconds[1].size(), 1u) << "those that turn out to be disturbed are left out";
+  EXPECT_LE(race.seconds[1].size(), 5u);
   const std::vector<std::int64_t> numbers{3, 7};
   EXPECT_EQ(measurer.race(racers, numbers, 2, 1, cancelled).numbers, numbers);
 }

@@ -107,6 +107,7 @@ TEST_F(RunnerClientTest, ASpareThatIsKilledIsReplacedToo) {
 TEST_F(RunnerClientTest, TimesThatOthersDisturbCostNoRunner) {
   protocol::MeasureRequest request = request_for("right");
   request.mutable_timing()->set_best_probe_seconds(1e-12);  // no clock is as fast
+  request.mutable_timing()->set_retakes(0);  // what stays slow for two seconds would be how the machine is now
   const protocol::MeasureReply reply = client.measure(request, cancelled);
   EXPECT_EQ(protocol::from_message(reply.failure()), FailureKind::Unstable) << reply.reason();
   EXPECT_NE(reply.reason().find("the processor's clock was slower"), std::string::npos) << reply.reason();
@@ -151,7 +152,8 @@ TEST_F(RunnerClientTest, Races) {
   *request.mutable_timing() = request_for("right").timing();
   const protocol::RaceReply reply = client.race(request, cancelled);
   ASSERT_EQ(reply.racers_size(), 2) << reply.reason();
-  EXPECT_EQ(reply.racers(1).seconds_size(), 3);
+  EXPECT_GE(reply.racers(1).seconds_size(), 1) << "those that turn out to be disturbed are left out";
+  EXPECT_LE(reply.racers(1).seconds_size(), 3);
   *request.mutable_artifacts(1) = artifact_text("segfault");
   EXPECT_EQ(client.race(request, cancelled).failure(), protocol::FAILURE_CRASH);
 }

@@ -1,3 +1,5 @@
+# What other tests do beside them would disturb what these time.
+set(TEMPER_TESTS_ALONE_measure TRUE)
 include(${CMAKE_SOURCE_DIR}/tests/artifacts/artifacts.cmake)
 temper_use_test_artifacts(test_measure)
 

@@ -440,6 +440,17 @@ TEST(Verify, StorageOutsideItsScope) {
                   }),
             "NotCovered");
 }
+TEST(Verify, AReductionOverNothingIsItsInitialValue) {
+  const schedule::Schedule s = scheduled(R"(placeholder A[m: 4, k: 0]: f32
+stage C[m: 4]: f32
+  reducer sum associative commutative identity 0.0 combine #0 + #1
+  over [k: 0]
+  body A[m, k]
+output C
+)",
+                                         "");
+  EXPECT_EQ(judged(build(s), s), "accepted");
+}
 TEST(Verify, PreparedStagesReadConstants) {
   EXPECT_EQ(after(kMatmul, "cache_read A C", [](Program& p) { p.phases[0].prepare = true; }), "NotCovered");
 }

@@ -24,7 +24,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::pair<Channel, Channel> channels() {
   std::array<int, 2> pair{};
@@ -216,10 +215,11 @@ TEST(Process, MoreCoresThanThereAreIsAnError) {
 
 TEST(Process, TheUsersOpenBlasSettingsDoNotReachThePeer) {
   const Peer before = openblas(60);
-  ::setenv("OPENBLAS_CORETYPE", "Prescott", 1);
+  // OpenBLAS takes a processor that it does not know for an old one.
+  const bool is_prescott = before.version().find("Prescott") != std::string::npos;
+  ::setenv("OPENBLAS_CORETYPE", is_prescott ? "Haswell" : "Prescott", 1);
   const Peer peer = openblas(60);
   EXPECT_EQ(peer.version(), before.version());
-  EXPECT_THAT(peer.version(), Not(HasSubstr("Prescott")));
   ::unsetenv("OPENBLAS_CORETYPE");
 }
 

@@ -50,6 +50,7 @@ inline protocol::MeasureRequest request_for(const std::string& kernel, std::uint
   timing.set_threads(1);
   timing.set_repeats(3);
   timing.set_min_sample_seconds(1e-5);
+  timing.set_retakes(200);  // on a busy machine most samples are disturbed
   timing.set_time_limit_seconds(5);
   return request;
 }

@@ -328,11 +328,11 @@ TEST(ListedDesigns, MistakesAreExplained) {
     return "accepted";
   };
   const std::vector<Knob> knobs{{"a", {1, 2}}, {"b", {1, 2}}};
-  EXPECT_THAT(message({"d", knobs, {}, {}, {{0, 0}, {1, 1}, {0, 0}}}), HasSubstr("a choice is listed twice"));
-  EXPECT_THAT(message({"d", knobs, {}, {}, {{0}}}), HasSubstr("does not fit the knobs"));
-  EXPECT_THAT(message({"d", knobs, {}, {}, {{0, 2}}}), HasSubstr("does not fit the knobs"));
+  EXPECT_THAT(message({"d", knobs, {}, {{0, 0}, {1, 1}, {0, 0}}}), HasSubstr("a choice is listed twice"));
+  EXPECT_THAT(message({"d", knobs, {}, {{0}}}), HasSubstr("does not fit the knobs"));
+  EXPECT_THAT(message({"d", knobs, {}, {{0, 2}}}), HasSubstr("does not fit the knobs"));
   const auto always = [](std::span<const std::int64_t>) { return true; };
-  EXPECT_THAT(message({"d", knobs, {{"c", {"a"}, always}}, {}, {{0, 0}}}), HasSubstr("has constraints too"));
+  EXPECT_THAT(message({"d", knobs, {{"c", {"a"}, always}}, {{0, 0}}}), HasSubstr("has constraints too"));
 }
 
 }  // namespace

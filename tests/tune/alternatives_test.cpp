@@ -49,7 +49,7 @@ TEST_F(Alternatives, OutputsAreWithinTheLimitOfTheReference) {
     const Task task = task_from_spec(spec, 1);
     const TaskSpace space(task, target_, space::builtin_templates());
     Reference reference(task.compute, task.tolerance_factor, 1);
-    hardware_->set_task(reference.data());
+    hardware_->set_task(reference.data(), std::nullopt);
     const auto wanted = outputs(space, space.default_candidate());
     ASSERT_EQ(reference.establish(wanted), std::nullopt) << spec;
     const search::SpaceIndex index(space);

@@ -40,6 +40,34 @@ TEST_F(BudgetTest, WhatRacesLeaveOfTheBudgetIsSearchedToo) {
   EXPECT_LE(clock_.seconds(), 1.5 + 0.03);
 }
 
+TEST_F(BudgetTest, WhatACutBatchLeavesComesFirstWhenTheSearchGoesOn) {
+  class Counting : public search::Strategy {
+   public:
+    Counting(const search::StrategyContext& context, std::size_t& asked)
+        : random_(search::make_strategy("random", context)), asked_(&asked) {}
+    std::vector<search::Candidate> ask(int count) override {
+      std::vector<search::Candidate> candidates = random_->ask(count);
+      *asked_ += candidates.size();
+      return candidates;
+    }
+    void tell(std::span<const search::Told> results) override { random_->tell(results); }
+
+   private:
+    std::unique_ptr<search::Strategy> random_;
+    std::size_t* asked_;
+  };
+  std::size_t asked = 0;
+  Options timed = options();
+  timed.trials.reset();
+  timed.budget_seconds = 1.5;
+  timed.make_strategy = [&](const search::StrategyContext& context) {
+    return std::make_unique<Counting>(context, asked);
+  };
+  hardware_->race_cost = 0.001;  // much less than is put aside: the search goes on several times
+  run(timed);
+  EXPECT_LE(asked + 1 - hardware_->measured.size(), static_cast<std::size_t>(timed.batch)) << "the last batch alone";
+}
+
 TEST_F(BudgetTest, TheFirstOfTwoBudgetsEnds) {
   Options both = options();
   both.trials = 5;

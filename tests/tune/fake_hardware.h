@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -53,8 +54,9 @@ class FakeHardware final : public HardwareTest {
     return results;
   }
 
-  void set_task(const TaskData& data) override {
+  void set_task(const TaskData& data, std::optional<double> best) override {
     data_ = data;
+    best_told.push_back(best);
     ++tasks_set;
   }
 
@@ -104,6 +106,10 @@ class FakeHardware final : public HardwareTest {
     ++races;
     advance(race_cost);
     RaceResult result;
+    if (spoiled_races > 0) {
+      --spoiled_races;
+      result.failure = record::FailureKind::Unstable;
+    }
     for (const std::string& artifact : artifacts) {
       raced.insert(artifact);
       const Fate told = fate(artifact);
@@ -120,7 +126,9 @@ class FakeHardware final : public HardwareTest {
 
   std::vector<std::string> measured;  ///< candidates that were timed, in order
   std::set<std::string> raced;
+  std::vector<std::optional<double>> best_told;  ///< with each task that was set
   int builds = 0, races = 0, tasks_set = 0, outputs_returned = 0;
+  int spoiled_races = 0;            ///< so many of the next races have no result
   bool compared_everything = true;  ///< every timed run had expected outputs
   double build_seconds = 0.01, run_seconds = 0.02, race_cost = 0.05, idle_per_run = 0;
   ManualClock* clock = nullptr;

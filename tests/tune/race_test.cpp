@@ -43,6 +43,21 @@ TEST_F(RaceTest, AGainThatTheRaceDoesNotConfirmIsDropped) {
   EXPECT_GT(store_->record(task.record_id).measurement.repeats, 5) << "the race's times are kept";
 }
 
+TEST_F(RaceTest, ADisturbedBlockIsTakenAgain) {
+  hardware_->spoiled_races = 2;
+  const TaskReport task = run(options()).tasks.front();
+  EXPECT_GE(store_->record(task.record_id).measurement.repeats, kSettledRepeats);
+}
+
+TEST_F(RaceTest, ADisturbedHeatIsNoReasonToLeaveTheFinalOut) {
+  hardware_->run_seconds = 0.2;  // a long search, which has a heat
+  hardware_->spoiled_races = 3;  // all its attempts
+  Options all = options();
+  all.trials = 1000;
+  const TaskReport task = run(all).tasks.front();
+  EXPECT_GE(store_->record(task.record_id).measurement.repeats, kSettledRepeats);
+}
+
 TEST_F(RaceTest, TheHeatOfALongSearchGivesTheUnluckyAChance) {
   use([](const record::CandidateRecord& c) {
     const std::int64_t rank = 100 * knob(c, "m") + 10 * knob(c, "n") + knob(c, "k");

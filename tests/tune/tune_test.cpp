@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "temper/support/error.h"
 #include "temper/tune/lookup.h"
@@ -205,6 +208,46 @@ TEST_F(TuneTest, ABrokenHardwareTestLosesNothing) {
   };
   EXPECT_THROW(run(options()), Error);
   EXPECT_EQ(stored().size(), 10U);
+}
+
+TEST_F(TuneTest, AListenerThatThrowsLosesNothing) {
+  Options heard = options();
+  heard.progress = [&](const Event& event) {
+    if (event.kind == Event::Kind::Trial && hardware_->measured.size() == 10) throw std::runtime_error("no paper");
+  };
+  EXPECT_THROW(run(heard), std::runtime_error);
+  EXPECT_EQ(stored().size(), 10U);
+}
+
+TEST_F(TuneTest, WhatWasMeasuredIsStoredBeforeAnyoneLearnsFromIt) {
+  class Dull : public search::Strategy {
+   public:
+    explicit Dull(const search::StrategyContext& context) : random_(search::make_strategy("random", context)) {}
+    std::vector<search::Candidate> ask(int count) override { return random_->ask(count); }
+    void tell(std::span<const search::Told> results) override {
+      told_ += results.size();
+      if (told_ > 1) throw Error(ErrorCode::Internal, "it cannot learn");
+    }
+
+   private:
+    std::unique_ptr<search::Strategy> random_;
+    std::size_t told_ = 0;
+  };
+  Options dull = options();
+  dull.make_strategy = [](const search::StrategyContext& context) { return std::make_unique<Dull>(context); };
+  const Report report = run(dull);
+  EXPECT_THAT(report.tasks.front().error, ::testing::HasSubstr("it cannot learn"));
+  EXPECT_EQ(stored().size(), 1U + 8U) << "the default and a batch";
+}
+
+TEST_F(TuneTest, TheHardwareTestHearsTheBestTimeWithTheTask) {
+  const Report first = run(options());
+  Options on = options();
+  on.trials = 4;
+  run(on);
+  EXPECT_EQ(hardware_->best_told.front(), std::nullopt);
+  ASSERT_TRUE(hardware_->best_told.back().has_value());
+  EXPECT_DOUBLE_EQ(*hardware_->best_told.back(), first.tasks.front().best_seconds);
 }
 
 TEST_F(TuneTest, FailuresAreStoredCountedAndNeverBest) {

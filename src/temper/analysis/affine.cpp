@@ -21,9 +21,21 @@ std::int64_t Affine::coefficient(Var var) const {
 
 Affine& Affine::operator+=(const Affine& other) { return add_scaled(other, 1); }
 
+Affine& Affine::operator*=(std::int64_t scale) {
+  constant *= scale;
+  if (scale == 0) terms.clear();
+  for (Term& term : terms) term.coefficient *= scale;
+  return *this;
+}
+
 Affine& Affine::add_scaled(const Affine& other, std::int64_t scale) {
   constant += other.constant * scale;
   if (scale == 0) return *this;
+  if (terms.empty()) {
+    terms = other.terms;
+    for (Term& term : terms) term.coefficient *= scale;
+    return *this;
+  }
   for (const Term& term : other.terms) {
     auto at = std::lower_bound(terms.begin(), terms.end(), term.var, [](const Term& t, Var v) { return t.var < v; });
     if (at != terms.end() && at->var == term.var) {
@@ -38,13 +50,7 @@ Affine& Affine::add_scaled(const Affine& other, std::int64_t scale) {
 
 Affine operator+(Affine a, const Affine& b) { return a += b; }
 Affine operator-(Affine a, const Affine& b) { return a.add_scaled(b, -1); }
-
-Affine operator*(Affine a, std::int64_t scale) {
-  if (scale == 0) return {};
-  a.constant *= scale;
-  for (Term& term : a.terms) term.coefficient *= scale;
-  return a;
-}
+Affine operator*(Affine a, std::int64_t scale) { return a *= scale; }
 
 Var VarSpace::add(std::string name, Interval range) {
   infos_.push_back({std::move(name), range, VarKind::Loop, {}, 1});

@@ -43,6 +43,7 @@ struct Affine {
   bool operator==(const Affine&) const = default;
 
   Affine& operator+=(const Affine& other);
+  Affine& operator*=(std::int64_t scale);
   Affine& add_scaled(const Affine& other, std::int64_t scale);
 };
 Affine operator+(Affine a, const Affine& b);

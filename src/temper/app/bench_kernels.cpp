@@ -32,11 +32,11 @@ void load_task(const tune::Task& task, tune::HardwareTest& hardware, const targe
   const tune::Built untuned = build_between_timings(
       options.cancellation, [&] { return tune::artifact_for(nullptr, task, target, tune::Mode::Off); });
   tune::Reference reference(task.compute, task.tolerance_factor, options.seed, task.cold_constants);
-  hardware.set_task(reference.data());
+  hardware.set_task(reference.data(), std::nullopt);
   const tune::RunOnce once = hardware.run_once(bytes_of(untuned.artifact));
   if (!once.ok()) fail(task, once.reason);
   if (const auto wrong = reference.establish(once.outputs)) fail(task, *wrong);
-  hardware.set_task(reference.data());
+  hardware.set_task(reference.data(), std::nullopt);
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ void describe_common(CLI::App& command) {
     option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
   }
   command.footer(
+      command.get_footer() +
       "Every command takes --json (one JSON object on standard output, nothing else there) and --log-level; see "
       "temper --help.");
   for (CLI::App* sub : command.get_subcommands({})) describe_common(*sub);

@@ -211,10 +211,11 @@ void declare_compare(CLI::App& command, Session& session) {
                      "Recordings (T4 results or caches of Kernel Tuner, plain or gzip) and, if wanted, T1 descriptions "
                      "of their spaces");
   command.add_option("FILE", o->more_spaces, "More of them");
-  std::string names;
-  for (const search::StrategyInfo& info : search::strategies()) names += (names.empty() ? "" : ", ") + info.name;
-  command.add_option("--strategy", o->strategies, "What to compare, separated by commas; default: all of " + names)
+  command
+      .add_option("--strategy", o->strategies,
+                  "What to compare, separated by commas; default: all of " + strategy_names())
       ->delimiter(',');
+  describe_strategies(command);
   command.add_option("--learn-from", o->learn_from,
                      "Recordings of the same kernels on other devices: what they say is known before the search, to "
                      "strategies that learn a model of the knobs");

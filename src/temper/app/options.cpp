@@ -8,6 +8,7 @@
 
 #include "temper/ops/spec.h"
 #include "temper/runtime/thread_pool.h"
+#include "temper/search/strategy.h"
 #include "temper/support/error.h"
 
 namespace temper::app {
@@ -60,6 +61,24 @@ void declare_disabled_passes(CLI::App& command, std::vector<std::string>& passes
   command.add_option("--disable-pass", passes, text + " (repeat for more)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+std::string strategy_names() {
+  std::string names;
+  for (const search::StrategyInfo& info : search::strategies()) names += (names.empty() ? "" : ", ") + info.name;
+  return names;
+}
+
+void describe_strategies(CLI::App& command) {
+  std::string text = "Strategies, and what --option sets:\n";
+  for (const search::StrategyInfo& info : search::strategies()) {
+    text += fmt::format("  {}: {}\n", info.name, info.doc);
+    for (const search::Option& option : info.options) {
+      text += fmt::format("    {} = {} ({} to {}): {}\n", option.name, option.default_value, option.min, option.max,
+                          option.doc);
+    }
+  }
+  command.footer(text);
 }
 
 void declare_seed(CLI::App& command, std::uint64_t& seed, const std::string& text) {

@@ -18,6 +18,10 @@ namespace temper::app {
 void declare_work(CLI::App& command, ModelOptions& options, bool spec_allowed);
 /// --disable-pass, as often as wanted.
 void declare_disabled_passes(CLI::App& command, std::vector<std::string>& passes, const std::string& text);
+/// --strategy takes one of these: their names, separated by commas.
+std::string strategy_names();
+/// Tells of strategies and their options behind the help of a command that takes them.
+void describe_strategies(CLI::App& command);
 /// --seed.
 void declare_seed(CLI::App& command, std::uint64_t& seed, const std::string& text);
 /// Throws Error{InvalidArgument} when one of these options is given: `reason` says why it has no meaning here.

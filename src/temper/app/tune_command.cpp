@@ -365,10 +365,8 @@ void declare_tune(CLI::App& command, Session& session) {
       ->capture_default_str();
   command.add_option("--json-events", o->events,
                      "Write every event to this file as it happens, one JSON object a line (docs/events.md)");
-  std::string names;
-  for (const search::StrategyInfo& info : search::strategies())
-    names += (names.empty() ? "" : ", ") + std::string(info.name);
-  command.add_option("--strategy", o->strategy, "How to search: " + names)->capture_default_str();
+  command.add_option("--strategy", o->strategy, "How to search: " + strategy_names())->capture_default_str();
+  describe_strategies(command);
   command.add_option("--option", o->options, "An option of the strategy: NAME=NUMBER")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -55,8 +55,6 @@ constexpr std::array kTable{
     FeatureInfo{"vector_efficiency", "share of the lanes that are paid for which do work"},
 };
 
-bool in_registers(const AccessFacts& access) { return access.kind == StorageKind::Register; }
-
 /// Cycles and traffic of one statement, over the whole run of the program on one core.
 struct StatementCost {
   double arithmetic = 0, loads = 0, stores = 0, overhead = 0, spills = 0;
@@ -197,8 +195,6 @@ class Analyser {
   const target::Target& target_;
   const CoreModel& core_;
 };
-
-double log2_one_more(double value) { return std::log2(1 + std::max(0.0, value)); }
 
 }  // namespace
 

@@ -9,6 +9,8 @@ namespace temper::cost {
 
 double log_scale(double value) { return std::copysign(std::log2(1.0 + std::abs(value)), value); }
 
+double log2_one_more(double value) { return std::log2(1 + std::max(0.0, value)); }
+
 std::size_t FeatureExtractor::column(const std::string& name) {
   const auto found = std::find(columns_.begin(), columns_.end(), name);
   if (found != columns_.end()) return static_cast<std::size_t>(found - columns_.begin());
@@ -26,23 +28,8 @@ FeatureExtractor::FeatureExtractor(const search::Space& space, const std::vector
   }
   for (const search::Design& design : space.designs()) columns_.push_back("design." + design.name);
   for (const search::Design& design : space.designs()) {
-    DesignColumns& own = designs_.emplace_back();
-    for (const search::Knob& knob : design.knobs) own.knobs.push_back(column("knob." + knob.name));
-  }
-  for (std::size_t d = 0; d < designs_.size(); ++d) {
-    const search::Design& design = space.designs()[d];
-    for (const search::DerivedFeature& feature : design.features) {
-      Derived derived{column("derived." + feature.name), &feature, {}};
-      for (const std::string& name : feature.knobs) {
-        const int knob = search::knob_index(design, name);
-        if (knob < 0) {
-          throw Error(ErrorCode::InvalidArgument,
-                      "derived feature '" + feature.name + "' names an unknown knob '" + name + "'", design.name);
-        }
-        derived.knobs.push_back(static_cast<std::size_t>(knob));
-      }
-      designs_[d].derived.push_back(std::move(derived));
-    }
+    std::vector<std::size_t>& own = knobs_.emplace_back();
+    for (const search::Knob& knob : design.knobs) own.push_back(column("knob." + knob.name));
   }
   first_analysis_ = columns_.size();
   for (const std::string& name : analysis_features) columns_.push_back("program." + name);
@@ -67,16 +54,9 @@ std::vector<float> FeatureExtractor::extract(const search::Candidate& candidate,
   const std::size_t design = static_cast<std::size_t>(candidate.design);
   std::vector<float> row(columns_.size(), kMissing);
   std::copy(facts_.begin(), facts_.end(), row.begin());
-  for (std::size_t d = 0; d < designs_.size(); ++d) row[facts_.size() + d] = d == design ? 1.0F : 0.0F;
-  const DesignColumns& own = designs_[design];
+  for (std::size_t d = 0; d < knobs_.size(); ++d) row[facts_.size() + d] = d == design ? 1.0F : 0.0F;
   for (std::size_t knob = 0; knob < values.size(); ++knob) {
-    row[own.knobs[knob]] = static_cast<float>(log_scale(static_cast<double>(values[knob])));
-  }
-  std::vector<std::int64_t> arguments;
-  for (const Derived& derived : own.derived) {
-    arguments.clear();
-    for (const std::size_t knob : derived.knobs) arguments.push_back(values[knob]);
-    row[derived.column] = static_cast<float>(log_scale(derived.feature->value(arguments)));
+    row[knobs_[design][knob]] = static_cast<float>(log_scale(static_cast<double>(values[knob])));
   }
   const std::span<float> analysed = std::span(row).subspan(first_analysis_, analysis_count_ + 1);
   put_analysis(analysis, analysed);

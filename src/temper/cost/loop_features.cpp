@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "temper/cost/features.h"
 #include "temper/support/error.h"
 
 namespace temper::cost {
@@ -79,9 +80,6 @@ constexpr std::array kTable{
     FeatureInfo{"special_share", "share of exponentials and their like, and divisions"},
     FeatureInfo{"grain", "log2 of the operations of one parallel iteration"},
 };
-
-double log2_one_more(double value) { return std::log2(1 + std::max(0.0, value)); }
-bool in_registers(const AccessFacts& access) { return access.kind == StorageKind::Register; }
 
 /// A statement's loops by what becomes of them.
 struct Shape {

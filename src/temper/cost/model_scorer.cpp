@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "temper/support/error.h"
+#include "temper/support/parallel.h"
 
 namespace temper::cost {
 namespace {
@@ -43,12 +44,14 @@ ScorerCounts& ScorerCounts::operator+=(const ScorerCounts& other) {
 }
 
 ModelScorer::ModelScorer(FeatureExtractor extractor, std::unique_ptr<CostModel> model, Analyse analyse,
-                         const search::OptionValues& options, std::shared_ptr<const PretrainedModel> pretrained)
+                         const search::OptionValues& options, std::shared_ptr<const PretrainedModel> pretrained,
+                         int threads)
     : extractor_(std::move(extractor)),
       model_(std::move(model)),
       analyse_(std::move(analyse)),
       options_(search::complete_options("the model scorer", model_scorer_options(), options)),
       pretrained_(std::move(pretrained)),
+      threads_(threads),
       screen_(extractor_.space()) {
   TEMPER_CHECK(model_ != nullptr, "a model scorer needs a model");
   if (pretrained_) columns_.emplace(pretrained_->card().columns, extractor_.columns());
@@ -59,11 +62,16 @@ ModelScorer::ModelScorer(FeatureExtractor extractor, std::unique_ptr<CostModel> 
 }
 
 void ModelScorer::learn_about(std::span<const search::Candidate> candidates) {
-  FeatureMatrix wanted(pretrained_ ? pretrained_->card().columns.size() : 0);
-  std::vector<Known*> predicted;
+  struct Fresh {
+    const search::Candidate* candidate;
+    Known* entry;  ///< those of a node-based map stay where they are
+    std::vector<float> row = {};
+  };
+  std::vector<Fresh> fresh;
   for (const search::Candidate& candidate : candidates) {
     const auto [at, is_new] = known_.try_emplace(candidate);
     if (!is_new) continue;
+    fresh.push_back({&candidate, &at->second});
     const auto most = kScreenWindow * static_cast<std::size_t>(option("screen_sample"));
     if (analysed_.size() < most) {
       analysed_.push_back(candidate);
@@ -71,16 +79,23 @@ void ModelScorer::learn_about(std::span<const search::Candidate> candidates) {
       analysed_[static_cast<std::size_t>(counts_.analysed) % most] = candidate;
     }
     ++counts_.analysed;
-    Known& entry = at->second;
-    const Analysis analysis = analyse_ ? analyse_(candidate) : Analysis{};
-    entry.buildable = analysis.buildable;
-    entry.base = analysis.seconds > 0 ? -std::log(analysis.seconds) : kNothing;
-    if (!analysis.buildable) continue;
-    const std::vector<float> row = extractor_.extract(candidate, analysis);
-    for (const std::size_t column : online_columns_) entry.row.push_back(row[column]);
-    if (!pretrained_) continue;
+  }
+  share_among_threads(static_cast<int>(fresh.size()), threads_, [&](int i) {
+    auto& [candidate, entry, row] = fresh[static_cast<std::size_t>(i)];
+    const Analysis analysis = analyse_ ? analyse_(*candidate) : Analysis{};
+    entry->buildable = analysis.buildable;
+    entry->base = analysis.seconds > 0 ? -std::log(analysis.seconds) : kNothing;
+    if (!analysis.buildable) return;
+    row = extractor_.extract(*candidate, analysis);
+    for (const std::size_t column : online_columns_) entry->row.push_back(row[column]);
+  });
+  if (!pretrained_) return;
+  FeatureMatrix wanted(pretrained_->card().columns.size());
+  std::vector<Known*> predicted;
+  for (const auto& [candidate, entry, row] : fresh) {
+    if (!entry->buildable) continue;
     columns_->append(row, wanted);
-    predicted.push_back(&entry);  // entries of a node-based map stay where they are
+    predicted.push_back(entry);
   }
   if (predicted.empty()) return;
   const std::vector<double> scores = pretrained_->predict(wanted);
@@ -148,11 +163,9 @@ std::vector<bool> ModelScorer::worth_analysing(std::span<const search::Candidate
   }
   if (analysed_.size() < sample || unknown.empty()) return worth;
   // What it knows is worth something for a while: until the scores change, or an eighth of the candidates is new.
-  const std::int64_t fresh = counts_.analysed - screened_at_;
-  if (screen_stale_ || 8 * fresh >= static_cast<std::int64_t>(analysed_.size())) {
+  if (!screened_at_ || 8 * (counts_.analysed - *screened_at_) >= static_cast<std::int64_t>(analysed_.size())) {
     screen_.learn(analysed_, score_known(analysed_));
     screened_at_ = counts_.analysed;
-    screen_stale_ = false;
   }
   // Of a design that the screen knows too little about, all are let through first.
   const std::size_t enough = sample / 16;
@@ -263,7 +276,7 @@ void ModelScorer::train() {
   if (samples.features.rows() == 0) return;
   model_->update(samples);
   trained_on_ = static_cast<double>(measured_.size());
-  screen_stale_ = true;
+  screened_at_.reset();
   const auto count = static_cast<double>(samples.features.rows());
   correction_weight_ = count / (count + option("half_way"));
 }

@@ -42,10 +42,12 @@ struct ScorerCounts {
 class ModelScorer : public search::Scorer {
  public:
   /// `extractor`'s space must outlive the scorer. `analyse` may be empty: then knobs and facts are all that is known,
-  /// and before the model has learned every candidate scores the same. `pretrained` may be null. Throws
-  /// Error{InvalidArgument} for a wrong option, and as `ColumnMap` for a pretrained model that does not fit.
+  /// and before the model has learned every candidate scores the same. `pretrained` may be null. So many `threads`
+  /// analyse; scores do not depend on their number. Throws Error{InvalidArgument} for a wrong option, and as
+  /// `ColumnMap` for a pretrained model that does not fit.
   ModelScorer(FeatureExtractor extractor, std::unique_ptr<CostModel> model, Analyse analyse = {},
-              const search::OptionValues& options = {}, std::shared_ptr<const PretrainedModel> pretrained = nullptr);
+              const search::OptionValues& options = {}, std::shared_ptr<const PretrainedModel> pretrained = nullptr,
+              int threads = 1);
 
   /// The model is trained here when enough measurements came in since the last time (option `growth`).
   std::vector<double> score(std::span<const search::Candidate> candidates) override;
@@ -59,7 +61,6 @@ class ModelScorer : public search::Scorer {
   /// How much of the prediction is kept under the learned correction: 1 all of it, 0 it predicts nothing.
   double analysis_weight() const { return base_weight_; }
   const ScorerCounts& counts() const { return counts_; }
-  const FeatureExtractor& extractor() const { return extractor_; }
 
  private:
   struct Known {
@@ -87,14 +88,15 @@ class ModelScorer : public search::Scorer {
   Analyse analyse_;
   search::OptionValues options_;
   std::shared_ptr<const PretrainedModel> pretrained_;
+  int threads_;
   std::optional<ColumnMap> columns_;         ///< of the pretrained model
   std::vector<std::size_t> online_columns_;  ///< those that differ between candidates of a task
   search::CandidateMap<Known> known_;
   std::vector<search::Candidate> analysed_;  ///< the latest, in turn: what the screen learns from
   search::CandidateMap<double> predicted_;   ///< the latest scores, of candidates that may be told
   KnobScreen screen_;
-  bool screen_stale_ = true;            ///< the scores that the screen learned from are not today's
-  std::int64_t screened_at_ = 0;        ///< `counts_.analysed` when the screen learned
+  /// `counts_.analysed` when the screen learned; nothing: the scores that it learned from are not today's.
+  std::optional<std::int64_t> screened_at_;
   std::vector<search::Told> measured_;  ///< each candidate once, in order of first arrival
   search::CandidateMap<std::size_t> measured_at_;
   ScorerCounts counts_;

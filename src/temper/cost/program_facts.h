@@ -29,6 +29,7 @@ struct AccessFacts {
   std::vector<double> strides;  ///< elements moved by one step of each loop around the statement; 0: not at all
   bool known = true;            ///< false: some index is not affine (gather)
 };
+inline bool in_registers(const AccessFacts& access) { return access.kind == nest::StorageKind::Register; }
 
 /// Operations for one element.
 struct OperationCounts {

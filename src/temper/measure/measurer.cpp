@@ -123,6 +123,11 @@ protocol::Timing Measurer::timing() const {
   return timing;
 }
 
+void Measurer::keep_busy(const std::function<void()>& work, const CancellationToken& cancelled) {
+  const TimingLock::Guard guard = lock(TimingLock::Mode::Build, cancelled);
+  work();
+}
+
 std::vector<protocol::BuildReply> Measurer::build(std::span<const MeasureInput> batch,
                                                   const CancellationToken& cancelled) {
   std::vector<protocol::BuildRequest> requests;

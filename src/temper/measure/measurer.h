@@ -89,6 +89,9 @@ class Measurer {
   std::vector<Measured> measure(std::span<const MeasureInput> batch, const CancellationToken& cancelled,
                                 const Progress& progress = {});
 
+  /// Does `work`, which keeps processors busy, while no tuner of this machine times. Throws Error{Cancelled}.
+  void keep_busy(const std::function<void()>& work, const CancellationToken& cancelled);
+
   /// Builds without running.
   std::vector<protocol::BuildReply> build(std::span<const MeasureInput> batch, const CancellationToken& cancelled);
 

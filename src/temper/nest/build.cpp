@@ -58,7 +58,7 @@ Program Builder::run() && {
 void Builder::root_stage(int s) {
   std::vector<Range> box;
   for (std::int64_t extent : domain(s)) box.push_back({Affine(0), extent});
-  StageState state = instantiate(s, std::move(box), std::vector<char>(domain(s).size(), 0));
+  StageState state = instantiate(s, box, std::vector<char>(box.size(), 0));
   Phase phase;
   phase.prepare = schedule_[s].prepared;
   phase.stage = s;
@@ -66,29 +66,24 @@ void Builder::root_stage(int s) {
   program_.phases.push_back(std::move(phase));
 }
 
-StageState Builder::instantiate(int s, std::vector<Range> box, const std::vector<char>& clamped) const {
+StageState Builder::instantiate(int s, const std::vector<Range>& box, const std::vector<char>& clamped) const {
   StageState state;
   state.stage = s;
   state.schedule = &schedule_[s];
   const schedule::StageSchedule& stage = *state.schedule;
-  const std::size_t iters = stage.iters.size();
-  state.extent.assign(iters, -1);
-  state.lanes.assign(iters, 0);
-  state.bound.assign(iters, 0);
-  state.value.resize(iters);
-  state.resolved.assign(stage.splits.size(), 0);
-  state.scale.assign(stage.splits.size(), 0);
-  state.offset.assign(stage.splits.size(), 0);
+  state.iters.resize(stage.iters.size());
+  state.splits.resize(stage.splits.size());
   state.discharged.assign(program_.forms[static_cast<std::size_t>(s)].conditions.size(), 0);
-  state.clamped = clamped;
+  std::vector<BoxAxis> axes;
   for (std::size_t i = 0; i < box.size(); ++i) {
-    state.base.push_back(std::move(box[i].base));
-    state.extent[i] = box[i].extent;
+    axes.push_back({box[i].base, clamped[i] != 0});
+    state.iters[i].extent = box[i].extent;
   }
+  state.box = std::make_shared<const std::vector<BoxAxis>>(std::move(axes));
   for (std::size_t i = 0; i < stage.definition->reduce_axes.size(); ++i) {
-    state.extent[box.size() + i] = stage.definition->reduce_axes[i].extent().value();
+    state.iters[box.size() + i].extent = stage.definition->reduce_axes[i].extent().value();
   }
-  for (std::size_t i = 0; i < iters; ++i) {
+  for (std::size_t i = 0; i < stage.iters.size(); ++i) {
     if (stage.iters[i].leaf && stage.iters[i].annotation == Annotation::Vectorized)
       state.vector_iter = static_cast<int>(i);
   }
@@ -150,7 +145,7 @@ void Builder::loop(StageState& state, std::size_t depth, std::vector<Node>& out)
   fused.kind = it.annotation;
   fused.reduce = it.reduce;
   for (int part : iters) {
-    const std::int64_t extent = state.extent[static_cast<std::size_t>(part)];
+    const std::int64_t extent = state[part].extent;
     if (extent < 0) {
       throw ScheduleError("RaggedFuse",
                           "the number of iterations of '" + stage.iters[static_cast<std::size_t>(part)].name +
@@ -189,8 +184,7 @@ void Builder::component(StageState& state, std::size_t depth, const std::vector<
       throw ScheduleError("ShiftInwardsParallel", "two threads would write the same elements", schedule_, state.stage,
                           iter, "use another tail");
     }
-    splits = split_segments(state.extent[static_cast<std::size_t>(s.parent)], s.factor, s.tail,
-                            s.inner == state.vector_iter);
+    splits = split_segments(state[s.parent].extent, s.factor, s.tail, s.inner == state.vector_iter);
   } else {
     splits = {{0, components[index].extent, 0, 0, 0, 0}};
   }
@@ -202,8 +196,7 @@ void Builder::component(StageState& state, std::size_t depth, const std::vector<
       const Var refined = program_.vars.add(program_.vars[branch.var].name, {cuts[c], cuts[c + 1] - 1});
       StageState inner = state;
       if (split >= 0) inner.apply(split, piece);
-      inner.bound[static_cast<std::size_t>(iter)] = 1;
-      inner.value[static_cast<std::size_t>(iter)] = cuts[c + 1] - cuts[c] == 1 ? Affine(cuts[c]) : Affine::of(refined);
+      inner.bind(iter, cuts[c + 1] - cuts[c] == 1 ? IterValue{-1, cuts[c]} : IterValue{refined});
       inner.resolve(schedule_);
       Branch::Segment segment{cuts[c], cuts[c + 1], refined, {}};
       component(inner, depth, components, iters, index + 1, segment.body);
@@ -216,9 +209,9 @@ void Builder::component(StageState& state, std::size_t depth, const std::vector<
 namespace {
 
 /// What the loop's variable stands for: a number where there is one iteration, whatever the bounds.
-Affine value_of(const Loop& loop) {
+IterValue value_of(const Loop& loop) {
   const bool single = loop.end - loop.begin == 1 && loop.lanes <= 1 && loop.lower.empty() && loop.upper.empty();
-  return single ? Affine(loop.begin) : Affine::of(loop.var);
+  return single ? IterValue{-1, loop.begin} : IterValue{loop.var};
 }
 
 }  // namespace
@@ -230,12 +223,10 @@ void Builder::serial_loop(StageState& state, std::size_t depth, int iter, std::v
   std::vector<SplitSegment> splits;
   if (split >= 0) {
     const schedule::Split& s = stage.splits[static_cast<std::size_t>(split)];
-    splits = split_segments(state.extent[static_cast<std::size_t>(s.parent)], s.factor, s.tail,
-                            s.inner == state.vector_iter);
+    splits = split_segments(state[s.parent].extent, s.factor, s.tail, s.inner == state.vector_iter);
   } else {
-    TEMPER_CHECK(state.extent[static_cast<std::size_t>(iter)] >= 0,
-                 "a loop is built before its size is known: " + it.name);
-    splits = {{0, state.extent[static_cast<std::size_t>(iter)], 0, 0, 0, 0}};
+    TEMPER_CHECK(state[iter].extent >= 0, "a loop is built before its size is known: " + it.name);
+    splits = {{0, state[iter].extent, 0, 0, 0, 0}};
   }
   const bool cut = !it.reduce && it.annotation == Annotation::Serial;
   for (const SplitSegment& piece : splits) {
@@ -251,11 +242,10 @@ void Builder::serial_loop(StageState& state, std::size_t depth, int iter, std::v
       if (it.annotation == Annotation::Vectorized) set_lanes(state, iter, node);
       StageState inner = state;
       if (split >= 0) inner.apply(split, piece);
-      inner.bound[static_cast<std::size_t>(iter)] = 1;
-      inner.value[static_cast<std::size_t>(iter)] = Affine::of(node.var);
+      inner.bind(iter, {node.var});
       inner.resolve(schedule_);
       if (it.reduce && it.annotation == Annotation::Serial && !bound_reduce_loop(inner, iter, node)) continue;
-      inner.value[static_cast<std::size_t>(iter)] = value_of(node);
+      inner.bind(iter, value_of(node));
       inside(inner, depth, iter, node.body);
       if (!node.body.empty()) out.push_back({std::move(node)});
     }
@@ -263,7 +253,7 @@ void Builder::serial_loop(StageState& state, std::size_t depth, int iter, std::v
 }
 
 void Builder::set_lanes(const StageState& state, int iter, Loop& loop) {
-  const std::int64_t lanes = state.lanes[static_cast<std::size_t>(iter)];
+  const std::int64_t lanes = state[iter].lanes;
   loop.lanes = static_cast<int>(vector_width(lanes > 0 ? lanes : loop.end));
   if (loop.begin > 0) {
     throw ScheduleError("VectorLanes", "the iterations of a vectorised loop are not all alike", schedule_, state.stage,
@@ -274,7 +264,6 @@ void Builder::set_lanes(const StageState& state, int iter, Loop& loop) {
                         "a vector of " + std::to_string(loop.lanes) + " lanes is too wide; the limit is 64", schedule_,
                         state.stage, iter, "split the loop first");
   }
-  program_.vector_lanes = std::max(program_.vector_lanes, loop.lanes);
 }
 
 void Builder::inside(StageState& state, std::size_t depth, int iter, std::vector<Node>& out) {
@@ -290,9 +279,7 @@ bool Builder::bound_reduce_loop(StageState& state, int iter, Loop& node) {
   if (static_cast<std::size_t>(iter) >= state.axis_count() + state.schedule->definition->reduce_axes.size())
     return true;
   const std::vector<Range> ranges = state.axis_ranges();
-  const bool in_lanes = state.vector_iter >= 0 && state.bound[static_cast<std::size_t>(state.vector_iter)];
-  const Affine* lane_value = in_lanes ? &state.value[static_cast<std::size_t>(state.vector_iter)] : nullptr;
-  const Var lanes = lane_value != nullptr && !lane_value->is_constant() ? lane_value->terms.front().var : -1;
+  const Var lanes = state.in_lanes() ? state[state.vector_iter].value.var : -1;
   for (std::size_t c = 0; c < forms.conditions.size(); ++c) {
     const Condition& condition = forms.conditions[c];
     if (condition.equality || state.discharged[c]) continue;
@@ -335,11 +322,10 @@ void Builder::spatial_nest(StageState& state, std::size_t depth, Statement::Kind
                         "reorder it outwards, or leave its loops apart");
   }
   const int split = state.pending_split(iter);
-  std::vector<SplitSegment> splits{{0, state.extent[static_cast<std::size_t>(iter)], 0, 0, 0, 0}};
+  std::vector<SplitSegment> splits{{0, state[iter].extent, 0, 0, 0, 0}};
   if (split >= 0) {
     const schedule::Split& s = stage.splits[static_cast<std::size_t>(split)];
-    splits = split_segments(state.extent[static_cast<std::size_t>(s.parent)], s.factor, s.tail,
-                            s.inner == state.vector_iter);
+    splits = split_segments(state[s.parent].extent, s.factor, s.tail, s.inner == state.vector_iter);
   }
   for (const SplitSegment& piece : splits) {
     Loop node;
@@ -350,8 +336,7 @@ void Builder::spatial_nest(StageState& state, std::size_t depth, Statement::Kind
     if (it.annotation == Annotation::Vectorized) set_lanes(state, iter, node);
     StageState inner = state;
     if (split >= 0) inner.apply(split, piece);
-    inner.bound[static_cast<std::size_t>(iter)] = 1;
-    inner.value[static_cast<std::size_t>(iter)] = value_of(node);
+    inner.bind(iter, value_of(node));
     inner.resolve(schedule_);
     spatial_nest(inner, depth + 1, kind, node.body);
     if (!node.body.empty()) out.push_back({std::move(node)});
@@ -370,13 +355,13 @@ void Builder::statement(StageState& state, Statement::Kind kind, std::vector<Nod
   if (kind == Statement::Kind::Init || kind == Statement::Kind::Finish) {
     for (std::size_t i = 0; i < axes; ++i) {
       ranges.push_back(state.range(static_cast<int>(i)));
-      ranges.back().base += state.base[i];
+      ranges.back().base += (*state.box)[i].base;
     }
   } else {
     ranges = state.axis_ranges();
   }
   for (std::size_t i = 0; i < axes; ++i) {
-    if (!state.clamped[i]) continue;
+    if (!(*state.box)[i].clamped) continue;
     const std::int64_t extent = state.schedule->definition->axes[i].extent().value();
     for (Condition condition :
          {Condition{ranges[i].base, false}, Condition{Affine(extent - 1) - ranges[i].base, false}}) {

@@ -14,7 +14,7 @@ class Builder {
  private:
   // build.cpp: nests, loops, statements
   void root_stage(int stage);
-  StageState instantiate(int stage, std::vector<Range> box, const std::vector<char>& clamped) const;
+  StageState instantiate(int stage, const std::vector<Range>& box, const std::vector<char>& clamped) const;
   void nest(StageState& state, std::size_t depth, std::vector<Node>& out);
   void loop(StageState& state, std::size_t depth, std::vector<Node>& out);
   void serial_loop(StageState& state, std::size_t depth, int iter, std::vector<Node>& out);

@@ -135,6 +135,9 @@ bool merge(std::vector<WriteBox>& boxes, std::size_t first) {
 
 std::vector<Cell> uncovered(const Cell& whole, const std::vector<Cell>& parts) {
   const std::size_t rank = whole.lo.size();
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (whole.lo[i] >= whole.hi[i]) return {};
+  }
   std::vector<std::vector<std::int64_t>> faces(rank);
   for (std::size_t i = 0; i < rank; ++i) {
     faces[i] = {whole.lo[i], whole.hi[i]};

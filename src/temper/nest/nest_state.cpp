@@ -40,23 +40,26 @@ std::int64_t vector_width(std::int64_t iterations) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(iterations)));
 }
 
+void StageState::bind(int iter, IterValue value) {
+  (*this)[iter].bound = true;
+  (*this)[iter].value = value;
+}
+
 void StageState::apply(int split, const SplitSegment& segment) {
-  const schedule::Split& s = schedule->splits[static_cast<std::size_t>(split)];
-  scale[static_cast<std::size_t>(split)] = segment.scale;
-  offset[static_cast<std::size_t>(split)] = segment.offset;
-  resolved[static_cast<std::size_t>(split)] = 1;
-  extent[static_cast<std::size_t>(s.inner)] = segment.inner_extent;
-  lanes[static_cast<std::size_t>(s.inner)] = segment.inner_lanes;
+  splits[static_cast<std::size_t>(split)] = {true, segment.scale, segment.offset};
+  Iter& inner = (*this)[schedule->splits[static_cast<std::size_t>(split)].inner];
+  inner.extent = segment.inner_extent;
+  inner.lanes = segment.inner_lanes;
 }
 
 void StageState::resolve(const schedule::Schedule& all) {
   for (std::size_t i = 0; i < schedule->splits.size(); ++i) {
     const schedule::Split& s = schedule->splits[i];
-    const std::int64_t parent = extent[static_cast<std::size_t>(s.parent)];
-    if (resolved[i] || parent < 0 || extent[static_cast<std::size_t>(s.outer)] >= 0) continue;
+    const std::int64_t parent = (*this)[s.parent].extent;
+    if (splits[i].resolved || parent < 0 || (*this)[s.outer].extent >= 0) continue;
     const bool vector_inner = s.inner == vector_iter;
     const std::vector<SplitSegment> segments = split_segments(parent, s.factor, s.tail, vector_inner);
-    extent[static_cast<std::size_t>(s.outer)] = segments.back().end;
+    (*this)[s.outer].extent = segments.back().end;
     if (segments.size() == 1) {
       apply(static_cast<int>(i), segments[0]);
     } else if (schedule->split_of(s.outer) != nullptr) {
@@ -71,27 +74,29 @@ void StageState::resolve(const schedule::Schedule& all) {
 
 int StageState::pending_split(int iter) const {
   for (std::size_t i = 0; i < schedule->splits.size(); ++i) {
-    if (!resolved[i] && schedule->splits[i].outer == iter &&
-        extent[static_cast<std::size_t>(schedule->splits[i].parent)] >= 0) {
-      return static_cast<int>(i);
-    }
+    const schedule::Split& s = schedule->splits[i];
+    if (!splits[i].resolved && s.outer == iter && (*this)[s.parent].extent >= 0) return static_cast<int>(i);
   }
   return -1;
 }
 
 Range StageState::range(int iter) const {
-  const auto at = static_cast<std::size_t>(iter);
-  if (bound[at]) return {value[at], 1};
+  const Iter& state = (*this)[iter];
+  if (state.bound) return {state.value.form(), 1};
   for (std::size_t i = 0; i < schedule->splits.size(); ++i) {
     const schedule::Split& s = schedule->splits[i];
     if (s.parent != iter) continue;
-    if (!resolved[i]) return {Affine(0), extent[at]};
-    const Range outer = range(s.outer), inner = range(s.inner);
-    Range out{outer.base * scale[i] + inner.base, (outer.extent - 1) * scale[i] + inner.extent};
-    out.base.constant += offset[i];
+    const Split& split = splits[i];
+    if (!split.resolved) break;
+    Range out = range(s.outer);
+    const Range inner = range(s.inner);
+    out.base *= split.scale;
+    out.base += inner.base;
+    out.base.constant += split.offset;
+    out.extent = (out.extent - 1) * split.scale + inner.extent;
     return out;
   }
-  return {Affine(0), extent[at]};
+  return {Affine(0), state.extent};
 }
 
 std::vector<Range> StageState::axis_ranges() const {
@@ -100,7 +105,7 @@ std::vector<Range> StageState::axis_ranges() const {
   out.reserve(total);
   for (std::size_t i = 0; i < total; ++i) {
     out.push_back(range(static_cast<int>(i)));
-    if (i < axes) out.back().base += base[i];
+    if (i < axes) out.back().base += (*box)[i].base;
   }
   return out;
 }

@@ -34,13 +34,12 @@ std::vector<std::int64_t> Builder::border_cuts(const StageState& state, int iter
   const Var var = program_.vars.add("cut", {begin, end - 1});
   if (const int split = probe.pending_split(iter); split >= 0) {
     const schedule::Split& s = probe.schedule->splits[static_cast<std::size_t>(split)];
-    for (const SplitSegment& piece : split_segments(probe.extent[static_cast<std::size_t>(s.parent)], s.factor, s.tail,
-                                                    s.inner == probe.vector_iter)) {
+    for (const SplitSegment& piece :
+         split_segments(probe[s.parent].extent, s.factor, s.tail, s.inner == probe.vector_iter)) {
       if (piece.begin <= begin && begin < piece.end) probe.apply(split, piece);
     }
   }
-  probe.bound[static_cast<std::size_t>(iter)] = 1;
-  probe.value[static_cast<std::size_t>(iter)] = Affine::of(var);
+  probe.bind(iter, {var});
   probe.resolve(schedule_);
   const std::vector<std::vector<Range>> boxes = scope_boxes(probe, position);
   const auto cut_at = [&](const Condition& condition, std::size_t s) {

@@ -78,7 +78,7 @@ void Builder::attached(StageState& state, std::size_t depth, int iter, std::vect
   bool any = false;
   for (int s : order_) any = any || here(schedule_[s].store) || here(schedule_[s].compute);
   if (!any) return;
-  if (state.vector_iter >= 0 && state.bound[static_cast<std::size_t>(state.vector_iter)]) {
+  if (state.in_lanes()) {
     throw ScheduleError(
         "AtVectorLoop", "a stage is computed or stored inside a vectorised loop", schedule_, state.stage, iter,
         "choose a loop outside '" + state.schedule->iters[static_cast<std::size_t>(state.vector_iter)].name + "'");
@@ -211,7 +211,7 @@ void Builder::add_reads(const StageState& host, int iter, int reader, const std:
     const schedule::StageSchedule& producer = schedule_[read.producer];
     const schedule::Placement& place = producer.compute;
     const bool inside = place.kind == schedule::PlacementKind::At && place.loop.stage == host.stage &&
-                        (place.loop.iter == iter || host.bound[static_cast<std::size_t>(place.loop.iter)] == 0) &&
+                        (place.loop.iter == iter || !host[place.loop.iter].bound) &&
                         !producer.definition->is_reduction();
     if (read.producer != ahead.source && !inside) continue;
     std::vector<Range> part;
@@ -231,14 +231,13 @@ void Builder::add_reads(const StageState& host, int iter, int reader, const std:
 }
 
 void Builder::prefetch(const StageState& state, int iter, std::vector<Node>& out) {
-  const Affine& value = state.value[static_cast<std::size_t>(iter)];
+  const IterValue value = state[iter].value;
   for (const schedule::Prefetch& p : state.schedule->prefetches) {
     if (p.iter != iter) continue;
     const auto refuse = [&](const char* rule, const std::string& what) {
       throw ScheduleError(rule, "'" + schedule_[p.source].definition->name + "' " + what, schedule_, state.stage, iter);
     };
-    if (state.vector_iter >= 0 && state.bound[static_cast<std::size_t>(state.vector_iter)])
-      refuse("AtVectorLoop", "is prefetched inside a vectorised loop");
+    if (state.in_lanes()) refuse("AtVectorLoop", "is prefetched inside a vectorised loop");
     const int storage = storage_[static_cast<std::size_t>(p.source)];
     if (storage < 0) refuse("UnreachableStage", "is not stored outside of the loop that prefetches it");
     if (program_.storages[static_cast<std::size_t>(storage)].kind == StorageKind::Register)
@@ -248,8 +247,8 @@ void Builder::prefetch(const StageState& state, int iter, std::vector<Node>& out
     if (ahead.opaque) refuse("OpaqueIndex", "is read at indices that are not known ahead");
     if (!ahead.found) refuse("NotAConsumer", "is not read any more");
     if (value.is_constant()) continue;  // one iteration: there is none later
-    const Var var = value.terms.front().var;
-    const Affine later = Affine::of(var) + Affine(p.distance);
+    const Var var = value.var;
+    const Affine later = value.form() + Affine(p.distance);
     Prefetch node{storage, {}, {}};
     bool moves = false;
     for (Range& range : ahead.box) {

@@ -145,8 +145,7 @@ struct Program {
   std::vector<Storage> storages;
   std::vector<int> placeholders, outputs;  ///< stage indices, in the order of the definition
   std::vector<Phase> phases;
-  int bodies = 0;        ///< innermost bodies after partition
-  int vector_lanes = 1;  ///< widest vector
+  int bodies = 0;  ///< innermost bodies after partition
 };
 
 /// Text for people and golden tests.

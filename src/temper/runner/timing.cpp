@@ -142,7 +142,11 @@ Samples sample(const std::function<double()>& take, const std::function<void()>&
   std::vector<Reading> readings;
   bool short_of_time = false, gave_up = false;
   for (std::size_t taken = 0; taken < most && !short_of_time; ++taken) {
-    if (readings.empty() && !watch.settle()) break;
+    if (readings.empty() && !watch.settle()) {
+      samples.disturbed.set_clock(samples.disturbed.clock() + 1);
+      short_of_time = clock.seconds() > end_seconds;
+      continue;
+    }
     readings.push_back(watch.read(take));
     const std::vector<Disturbance> disturbances = judge(readings);
     const bool disturbed = disturbances.back() != Disturbance::None;
@@ -164,7 +168,6 @@ Samples sample(const std::function<double()>& take, const std::function<void()>&
     gave_up = false;
   }
   keep_undisturbed(readings, samples);
-  if (readings.empty() && samples.disturbed.clock() == 0) samples.disturbed.set_clock(1);  // it never settled
   const std::size_t needed = gave_up || short_of_time ? 1 : std::min<std::size_t>(wanted, 2);
   if (samples.seconds.size() < needed) samples.unstable = disturbed_text(samples.seconds.size(), samples.disturbed);
   return samples;

@@ -1,16 +1,14 @@
 #include "temper/search/comparison.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 #include "temper/support/clock.h"
 #include "temper/support/error.h"
+#include "temper/support/parallel.h"
 
 namespace temper::search {
 namespace {
@@ -110,30 +108,6 @@ std::vector<double> row_over_time(const ReplayedRun& run, std::span<const double
     row.push_back(done == 0 ? worst : std::min(run.best_seconds[done - 1], worst));
   }
   return row;
-}
-
-/// `work(i)` for each i below `count`, on several threads. The first error ends it and is thrown.
-void share_among_threads(int count, int threads, const std::function<void(int)>& work) {
-  std::atomic<int> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failed;
-  const auto take_turns = [&] {
-    for (int i = next++; i < count; i = next++) {
-      try {
-        work(i);
-      } catch (...) {
-        const std::scoped_lock lock(mutex);
-        if (!failed) failed = std::current_exception();
-        next = count;
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (int i = 1; i < std::min(threads, count); ++i) others.emplace_back(take_turns);
-    take_turns();
-  }
-  if (failed) std::rethrow_exception(failed);
 }
 
 class OneSpace {

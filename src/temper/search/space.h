@@ -38,21 +38,11 @@ struct Constraint {
   std::function<bool(std::span<const Bounds>)> may_hold = {};
 };
 
-/// A number that the author of a design knows to matter (tile area, footprint of a panel, quotient of two knobs),
-/// offered to cost models beside the knobs themselves. `value` receives the values of `knobs`, in that order. It must
-/// be pure.
-struct DerivedFeature {
-  std::string name;
-  std::vector<std::string> knobs;
-  std::function<double(std::span<const std::int64_t>)> value;
-};
-
 /// One way to build the work, with its open choices.
 struct Design {
   std::string name;
   std::vector<Knob> knobs;
   std::vector<Constraint> constraints;
-  std::vector<DerivedFeature> features = {};
   /// When not empty: exactly these choices (value indices, in the order of `knobs`) are valid, and there are no
   /// constraints. Of a space whose valid points are known and not described.
   std::vector<std::vector<std::int32_t>> listed = {};

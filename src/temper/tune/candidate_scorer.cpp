@@ -8,10 +8,11 @@ namespace temper::tune {
 
 CandidateScorer::CandidateScorer(const TaskSpace& space, const Task& task, const target::Target& target,
                                  std::unique_ptr<cost::CostModel> learner,
-                                 std::shared_ptr<const cost::PretrainedModel> pretrained, PhaseClock& phases)
+                                 std::shared_ptr<const cost::PretrainedModel> pretrained, int threads,
+                                 PhaseClock& phases)
     : phases_(&phases),
       model_(task_extractor(space, task, target), std::move(learner), task_analysis(space, target, task.threads), {},
-             std::move(pretrained)) {}
+             std::move(pretrained), threads) {}
 
 std::vector<double> CandidateScorer::score(std::span<const search::Candidate> candidates) {
   const PhaseClock::Scope scope(*phases_, Phase::Model);

@@ -15,10 +15,10 @@ namespace temper::tune {
 
 class CandidateScorer : public search::Scorer {
  public:
-  /// Borrows `space` and `phases`. `learner` learns online; `pretrained` may be null.
+  /// Borrows `space` and `phases`. `learner` learns online; `pretrained` may be null; `threads` analyse candidates.
   CandidateScorer(const TaskSpace& space, const Task& task, const target::Target& target,
                   std::unique_ptr<cost::CostModel> learner, std::shared_ptr<const cost::PretrainedModel> pretrained,
-                  PhaseClock& phases);
+                  int threads, PhaseClock& phases);
   std::vector<double> score(std::span<const search::Candidate> candidates) override;
   void tell(std::span<const search::Told> results);
   const cost::ScorerCounts& counts() const { return model_.counts(); }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,8 +74,11 @@ class HardwareTest {
   virtual int parallel_builds() const = 0;
   /// One result per job, in order.
   virtual std::vector<BuildResult> build(std::span<const BuildJob> jobs) = 0;
-  /// Data of the runs and races from here on.
-  virtual void set_task(const TaskData& data) = 0;
+  /// Does `work`, which keeps processors busy, while no tuner of this machine times.
+  virtual void keep_busy(const std::function<void()>& work) { work(); }
+  /// Data of the runs and races from here on. `best_seconds`: the best time so far; what is much slower need not be
+  /// timed well.
+  virtual void set_task(const TaskData& data, std::optional<double> best_seconds) = 0;
   /// Runs once between guard zones and returns the outputs, uncompared.
   virtual RunOnce run_once(const std::string& artifact) = 0;
   /// Compares the outputs with what is expected, then times. `build_seconds` is left at 0.

@@ -48,7 +48,9 @@ class Processes final : public HardwareTest {
     return results;
   }
 
-  void set_task(const TaskData& data) override {
+  void keep_busy(const std::function<void()>& work) override { measurer_.keep_busy(work, cancellation_); }
+
+  void set_task(const TaskData& data, std::optional<double> best_seconds) override {
     protocol::SetTask message;
     message.set_cold_constants(data.cold_constants);
     for (const TaskData::Input& input : data.inputs) {
@@ -66,7 +68,7 @@ class Processes final : public HardwareTest {
       if (!output.expected.empty()) item.set_expected(output.expected);
       item.set_absolute_tolerance(output.absolute_tolerance);
     }
-    measurer_.set_task(std::move(message));
+    measurer_.set_task(std::move(message), best_seconds);
   }
 
   RunOnce run_once(const std::string& artifact) override {

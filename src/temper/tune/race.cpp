@@ -15,6 +15,7 @@
 #include "temper/schedule/trace.h"
 #include "temper/support/error.h"
 #include "temper/support/random.h"
+#include "temper/tune/hardware_phase.h"
 #include "temper/tune/task_tuner.h"
 #include "temper/tune/verdict.h"
 
@@ -37,6 +38,8 @@ constexpr measure::PairedTest::Options kDecision{.false_alarms = 0.05, .width = 
 constexpr double kSearchToRace = 8;
 /// A race may put a candidate behind others that did not take part; then these race too.
 constexpr int kMostRaces = 8;
+/// Blocks are taken again where others, or a change of the clock, disturbed one of the racers too much.
+constexpr int kAttempts = 3;
 /// What one sample takes at least, calls and preparation included.
 constexpr double kSampleSeconds = 3e-3;
 
@@ -101,6 +104,7 @@ void TaskTuner::race() {
     if (!std::exchange(raced, true)) emit(Event::Kind::RaceStarted);
   };
   race_rounds(announce);
+  budget_.reserve(race_estimate());  // what was put aside and not used may go on with the search
   if (raced) emit(Event::Kind::RaceFinished);
 }
 
@@ -109,7 +113,7 @@ void TaskTuner::race_rounds(const std::function<void()>& announce) {
   if (const std::vector<std::size_t> heat = best(kHeat);
       thorough && !session_->stop() && heat.size() > finalists(thorough)) {
     announce();
-    if (!race_heat(heat)) return;
+    race_heat(heat);
   }
   for (int attempt = 0; attempt < kMostRaces; ++attempt) {
     std::vector<std::size_t> racers = best(finalists(thorough));
@@ -141,11 +145,10 @@ std::vector<std::size_t> TaskTuner::with_artifacts(const std::vector<std::size_t
     if (!entries_[i].artifact.empty()) continue;
     const search::Candidate& candidate = entries_[i].candidate;
     missing.push_back(i);
-    jobs.push_back({space_->compute_text(candidate), schedule::print(space_->materialise(candidate).trace()),
-                    search::to_record(*space_, candidate).text()});
+    jobs.push_back(build_job(*space_, candidate, space_->materialise(candidate)));
   }
   if (!jobs.empty()) {
-    const PhaseClock::Scope scope(*session_->phases, Phase::Build);
+    const HardwarePhase scope(*session_->phases, Phase::Build, *session_->hardware);
     std::vector<BuildResult> built = session_->hardware->build(jobs);
     for (std::size_t i = 0; i < built.size(); ++i) entries_[missing[i]].artifact = std::move(built[i].artifact);
   }
@@ -159,11 +162,12 @@ RaceResult TaskTuner::time_in_turn(const std::vector<std::size_t>& entries, std:
   std::vector<std::string> artifacts;
   for (const std::size_t i : entries) artifacts.push_back(entries_[i].artifact);
   note("racing candidates of");
-  const PhaseClock::Scope scope(*session_->phases, Phase::Run);
-  const double idle = session_->hardware->idle_seconds();
-  RaceResult result = session_->hardware->race(artifacts, numbers, rounds, seed);
-  session_->phases->settle();
-  session_->phases->transfer(Phase::Run, Phase::Idle, session_->hardware->idle_seconds() - idle);
+  const HardwarePhase scope(*session_->phases, Phase::Run, *session_->hardware);
+  RaceResult result;
+  for (int attempt = 0; attempt < kAttempts && !session_->stop(); ++attempt) {
+    result = session_->hardware->race(artifacts, numbers, rounds, seed);
+    if (result.failure != record::FailureKind::Unstable) break;
+  }
   const bool complete = result.samples.size() == entries.size() && result.numbers.size() == entries.size() &&
                         std::ranges::none_of(result.samples, &std::vector<double>::empty);
   if (result.ok() && !complete) {
@@ -182,7 +186,6 @@ void TaskTuner::keep_race(std::size_t i, std::span<const double> samples) {
   measurement.repeats = static_cast<int>(samples.size());
   measurement.failure = record::FailureKind::None;  // of a default whose time could not be trusted before
   measurement.reason.clear();
-  entries_[i].raced = measurement.repeats >= kRounds;
 }
 
 void TaskTuner::store_race(const std::vector<std::size_t>& entries) {
@@ -195,19 +198,17 @@ void TaskTuner::store_race(const std::vector<std::size_t>& entries) {
   session_->options->store->append(records, store::OnConflict::Replace);
 }
 
-bool TaskTuner::race_heat(const std::vector<std::size_t>& racers) {
+void TaskTuner::race_heat(const std::vector<std::size_t>& racers) {
   try {
     load_task();
     const std::vector<std::size_t> ready = with_artifacts(racers);
     const RaceResult result = time_in_turn(ready, {}, kHeatRounds, seed_);
-    if (!result.ok()) return false;
+    if (!result.ok()) return;
     for (std::size_t i = 0; i < ready.size(); ++i) keep_race(ready[i], result.samples[i]);
     store_race(ready);
-    return true;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::Cancelled) throw;
     session_->cancelled = true;
-    return false;
   }
 }
 
@@ -248,6 +249,7 @@ bool TaskTuner::race_final(const std::vector<std::size_t>& racers, int most_bloc
     std::vector<std::size_t> entries;
     for (const Racer& racer : field) {
       keep_race(racer.entry, racer.samples);
+      entries_[racer.entry].raced = std::ssize(racer.blocks) >= kBlocks;
       entries.push_back(racer.entry);
     }
     store_race(entries);

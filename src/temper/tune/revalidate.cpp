@@ -150,7 +150,7 @@ class Check {
     const Task& task = work_->task;
     Reference reference(task.compute, task.tolerance_factor, hash_combine(options_->seed, hash_text(task.key.text())),
                         task.cold_constants);
-    hardware_->set_task(reference.data());
+    hardware_->set_task(reference.data(), std::nullopt);
     std::vector<Racer*> order;
     for (Racer& racer : racers_) order.push_back(&racer);
     std::ranges::stable_partition(
@@ -166,7 +166,7 @@ class Check {
       }
     }
     if (!reference.established()) return;
-    hardware_->set_task(reference.data());
+    hardware_->set_task(reference.data(), std::nullopt);
     for (Racer& racer : racers_) {
       if (!racer.runs()) continue;
       const double build_seconds = racer.record.measurement.build_seconds;

@@ -56,14 +56,13 @@ class Kernel {
       : hardware_(&hardware), task_(task_from_spec(fmt::format("matmul(m={0},n={0},k={0})", size), 1)) {
     const TaskSpace space(task_, target, space::builtin_templates());
     const search::Candidate candidate = space.default_candidate();
-    const BuildJob job{space.compute_text(candidate), schedule::print(space.materialise(candidate).trace()),
-                       search::to_record(space, candidate).text()};
+    const BuildJob job = build_job(space, candidate, space.materialise(candidate));
     BuildResult built = hardware.build(std::span(&job, 1)).front();
     if (!built.ok()) fail(built.reason);
     artifact_ = std::move(built.artifact);
     reference_.emplace(task_.compute, task_.tolerance_factor, seed);
   }
-  void load() { hardware_->set_task(reference_->data()); }
+  void load() { hardware_->set_task(reference_->data(), std::nullopt); }
   const std::string& name() const { return task_.name; }
   /// Times it against itself, samples of `numbers` calls each: seconds per call.
   RaceResult race(std::span<const std::int64_t> numbers, std::uint64_t seed) const {

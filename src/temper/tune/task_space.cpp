@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "temper/schedule/trace.h"
 #include "temper/support/error.h"
 
 namespace temper::tune {
@@ -58,6 +59,10 @@ const std::string& TaskSpace::compute_text(const search::Candidate& candidate) c
 
 schedule::Schedule TaskSpace::materialise(const search::Candidate& candidate) const {
   return space_of(candidate).materialise({origin(candidate).design, candidate.choice});
+}
+
+BuildJob build_job(const TaskSpace& space, const search::Candidate& candidate, const schedule::Schedule& schedule) {
+  return {space.compute_text(candidate), schedule::print(schedule.trace()), search::to_record(space, candidate).text()};
 }
 
 }  // namespace temper::tune

@@ -10,6 +10,7 @@
 #include "temper/search/space.h"
 #include "temper/space/template.h"
 #include "temper/target/cpu.h"
+#include "temper/tune/hardware_test.h"
 #include "temper/tune/task.h"
 
 namespace temper::tune {
@@ -57,5 +58,8 @@ class TaskSpace : public search::Space {
   std::vector<search::Design> designs_;
   std::vector<Origin> origins_;  ///< of each design
 };
+
+/// What a builder is told of a candidate of `space`, whose schedule is `schedule`.
+BuildJob build_job(const TaskSpace& space, const search::Candidate& candidate, const schedule::Schedule& schedule);
 
 }  // namespace temper::tune

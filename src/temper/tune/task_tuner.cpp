@@ -13,7 +13,9 @@
 #include "temper/schedule/trace.h"
 #include "temper/support/error.h"
 #include "temper/support/hash.h"
+#include "temper/support/parallel.h"
 #include "temper/tune/dataset.h"
+#include "temper/tune/hardware_phase.h"
 #include "temper/tune/verdict.h"
 #include "temper/tune/version.h"
 
@@ -66,6 +68,20 @@ void TaskTuner::check_size() const {
               task_->name, "tune a smaller batch or shape");
 }
 
+void TaskTuner::attempt(const std::function<void()>& work) {
+  const PhaseClock::TaskScope scope(*session_->phases, number_);
+  try {
+    work();
+  } catch (const Error& error) {
+    switch (error.code()) {
+      case ErrorCode::Unsupported:
+      case ErrorCode::InvalidArgument:
+      case ErrorCode::Internal: fail(error.what()); break;
+      default: throw;
+    }
+  }
+}
+
 void TaskTuner::begin() {
   note("preparing");
   check_size();
@@ -78,8 +94,10 @@ void TaskTuner::begin() {
   std::unique_ptr<cost::CostModel> learner = options.make_cost_model
                                                  ? options.make_cost_model(learning)
                                                  : cost::make_cost_model(options.models.learner, learning);
+  // Nothing is built while candidates are scored: the threads are as many as the builders, and have their cores.
   scorer_ = std::make_unique<CandidateScorer>(*space_, *task_, session_->target, std::move(learner),
-                                              options.models.pretrained, *session_->phases);
+                                              options.models.pretrained, session_->hardware->parallel_builds(),
+                                              *session_->phases);
   search::StrategyContext context;
   context.space = space_.get();
   context.index = index_.get();
@@ -106,7 +124,7 @@ void TaskTuner::resume() {
   if (stale == nullptr) return;
   try {
     const search::Candidate candidate = search::from_record(*space_, stale->candidate);
-    if (index_->contains(candidate)) proposals_.push_back(candidate);
+    propose(candidate);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::NotFound) throw;
   }
@@ -156,12 +174,17 @@ void TaskTuner::transfer() {
       if (record.schema != record::kRecordSchema || record.temper_version != version()) continue;
       try {
         const search::Candidate candidate = search::from_record(*space_, record.candidate);
-        if (index_->contains(candidate)) proposals_.push_back(candidate);
+        propose(candidate);
       } catch (const Error& error) {
         if (error.code() != ErrorCode::NotFound) throw;  // what won there cannot be chosen here
       }
     }
   }
+}
+
+void TaskTuner::propose(const search::Candidate& candidate) {
+  if (!index_->contains(candidate) || at_.contains(candidate)) return;
+  if (std::ranges::find(proposals_, candidate) == proposals_.end()) proposals_.push_back(candidate);
 }
 
 void TaskTuner::sample_random() {
@@ -199,23 +222,42 @@ void TaskTuner::step(int count) {
 void TaskTuner::search(int count) {
   if (trials_ >= next_transfer_) transfer();
   hear_others();
-  std::vector<search::Candidate> batch = std::exchange(proposals_, {});
-  if (static_cast<int>(batch.size()) > count) batch.resize(static_cast<std::size_t>(count));
+  const auto first = static_cast<std::ptrdiff_t>(std::min(proposals_.size(), static_cast<std::size_t>(count)));
+  std::vector<search::Candidate> batch(proposals_.begin(), proposals_.begin() + first);
+  proposals_.erase(proposals_.begin(), proposals_.begin() + first);
   const std::int64_t before = trials_;
   for (int refused = 0; refused < kMostRefusedBatches; ++refused) {
     strategy_->set_progress(spent_share());
     const int missing = count - static_cast<int>(batch.size());
     if (missing > 0) {
-      note("searching for candidates of");
-      const std::vector<search::Candidate> asked = strategy_->ask(missing);
+      const std::vector<search::Candidate> asked = ask(missing);
+      if (session_->stop()) return;
       if (asked.empty()) exhausted_ = true;
       batch.insert(batch.end(), asked.begin(), asked.end());
     }
     const bool complete = measure(batch, session_->options->strategy);
+    if (!complete) {
+      // No strategy proposes a candidate twice: what is left of these comes first where the search goes on.
+      std::erase_if(batch, [&](const search::Candidate& candidate) { return at_.contains(candidate); });
+      proposals_.insert(proposals_.begin(), batch.begin(), batch.end());
+    }
     if (!complete || exhausted_ || trials_ > before) return;
     batch.clear();
   }
   exhausted_ = true;
+}
+
+std::vector<search::Candidate> TaskTuner::ask(int count) {
+  note("searching for candidates of");
+  std::vector<search::Candidate> asked;
+  try {
+    const HardwarePhase scope(*session_->phases, Phase::Search, *session_->hardware);
+    session_->hardware->keep_busy([&] { asked = strategy_->ask(count); });
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::Cancelled) throw;
+    session_->cancelled = true;
+  }
+  return asked;
 }
 
 bool TaskTuner::fits_trial() const {
@@ -238,33 +280,46 @@ double TaskTuner::spent_share() const {
                   budget_.progress(session_->phases->task_seconds(number_)));
 }
 
-std::optional<TaskTuner::Job> TaskTuner::prepare(const search::Candidate& candidate, const std::string& origin) {
+TaskTuner::Prepared TaskTuner::prepare(const search::Candidate& candidate) const {
   try {
     const schedule::Schedule schedule = space_->materialise(candidate);
     nest::verify(nest::build(schedule), schedule);
-    return Job{candidate,
-               {space_->compute_text(candidate), schedule::print(schedule.trace()),
-                search::to_record(*space_, candidate).text()}};
+    return {build_job(*space_, candidate, schedule), {}};
   } catch (const Error& error) {
     const FailureKind kind =
         error.code() == ErrorCode::Unsupported ? FailureKind::ResourceLimit : FailureKind::InvalidSchedule;
-    add(candidate, failed(kind, error.what()), origin, {});
-    emit_trial(entries_.back());
-    return std::nullopt;
+    return {std::nullopt, failed(kind, error.what())};
   }
+}
+
+std::vector<TaskTuner::Job> TaskTuner::prepare(const std::vector<search::Candidate>& batch, const std::string& origin) {
+  note("preparing candidates of");
+  std::vector<search::Candidate> candidates;
+  search::CandidateSet seen;  // proposals from elsewhere and the strategy's own may be equal
+  for (const search::Candidate& candidate : batch) {
+    if (!at_.contains(candidate) && seen.insert(candidate).second) candidates.push_back(candidate);
+  }
+  std::vector<Prepared> prepared(candidates.size());
+  share_among_threads(static_cast<int>(candidates.size()), session_->hardware->parallel_builds(), [&](int i) {
+    prepared[static_cast<std::size_t>(i)] = prepare(candidates[static_cast<std::size_t>(i)]);
+  });
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (prepared[i].build) {
+      jobs.push_back({candidates[i], std::move(*prepared[i].build)});
+      continue;
+    }
+    add(candidates[i], std::move(prepared[i].failure), origin, {});
+    emit_trial(entries_.back());
+  }
+  return jobs;
 }
 
 bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::string& origin) {
   bool complete = true;
   std::exception_ptr broken;
   try {
-    note("preparing candidates of");
-    std::vector<Job> jobs;
-    search::CandidateSet seen;  // proposals from elsewhere and the strategy's own may be equal
-    for (const search::Candidate& candidate : batch) {
-      if (at_.contains(candidate) || !seen.insert(candidate).second) continue;
-      if (std::optional<Job> job = prepare(candidate, origin)) jobs.push_back(std::move(*job));
-    }
+    const std::vector<Job> jobs = prepare(batch, origin);
     if (!jobs.empty() && fits_trial() && !session_->stop()) load_task();
     const auto chunk = static_cast<std::size_t>(std::max(session_->hardware->parallel_builds(), 1));
     for (std::size_t first = 0; first < jobs.size() && complete; first += chunk) {
@@ -278,14 +333,15 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
       std::vector<BuildJob> builds;
       for (std::size_t i = first; i < last; ++i) builds.push_back(jobs[i].build);
       const double build_start = session_->phases->elapsed();
+      double build_seconds = 0;  // of one
       std::vector<BuildResult> built;
       {
         note("building candidates of");
-        const PhaseClock::Scope scope(*session_->phases, Phase::Build);
+        const HardwarePhase scope(*session_->phases, Phase::Build, *session_->hardware);
         built = session_->hardware->build(builds);
+        build_seconds = (session_->phases->elapsed() - build_start - scope.waited()) /
+                        static_cast<double>(std::max<std::size_t>(built.size(), 1));
       }
-      const double build_seconds =
-          (session_->phases->elapsed() - build_start) / static_cast<double>(std::max<std::size_t>(built.size(), 1));
       for (std::size_t i = 0; i < built.size(); ++i) {
         if (session_->stop() || !fits_trial()) {
           complete = false;
@@ -319,6 +375,8 @@ bool TaskTuner::measure(const std::vector<search::Candidate>& batch, const std::
     } else {
       broken = std::current_exception();
     }
+  } catch (...) {  // of whoever listens
+    broken = std::current_exception();
   }
   const bool any = !uncommitted_.empty();
   commit();
@@ -334,10 +392,16 @@ void TaskTuner::load_task() {
   }
   if (session_->loaded != this) {
     const PhaseClock::Scope scope(*session_->phases, Phase::Run);
-    session_->hardware->set_task(reference_->data());
+    set_task();
     session_->loaded = this;
   }
   if (!reference_->established()) recover_reference();
+}
+
+void TaskTuner::set_task() {
+  const std::optional<std::size_t> best = fastest();
+  session_->hardware->set_task(reference_->data(),
+                               best ? std::optional(entries_[*best].measurement.min_seconds) : std::nullopt);
 }
 
 void TaskTuner::recover_reference() {
@@ -350,20 +414,18 @@ void TaskTuner::recover_reference() {
   if (sources.size() > 3) sources.resize(3);
   for (const std::size_t i : sources) {
     Entry& entry = entries_[i];
-    const schedule::Schedule schedule = space_->materialise(entry.candidate);
     std::vector<BuildResult> built;
     {
-      const PhaseClock::Scope scope(*session_->phases, Phase::Build);
-      const BuildJob job{space_->compute_text(entry.candidate), schedule::print(schedule.trace()),
-                         search::to_record(*space_, entry.candidate).text()};
+      const HardwarePhase scope(*session_->phases, Phase::Build, *session_->hardware);
+      const BuildJob job = build_job(*space_, entry.candidate, space_->materialise(entry.candidate));
       built = session_->hardware->build({&job, 1});
     }
     if (built.empty() || !built.front().ok()) continue;
-    const PhaseClock::Scope scope(*session_->phases, Phase::Run);
+    const HardwarePhase scope(*session_->phases, Phase::Run, *session_->hardware);
     const RunOnce once = session_->hardware->run_once(built.front().artifact);
     if (!once.ok() || reference_->establish(once.outputs)) continue;
     entry.artifact = std::move(built.front().artifact);
-    session_->hardware->set_task(reference_->data());
+    set_task();
     return;
   }
 }
@@ -377,8 +439,7 @@ bool TaskTuner::usable(const Entry& entry) const {
 }
 
 Measurement TaskTuner::run(const BuildResult& built) {
-  const PhaseClock::Scope scope(*session_->phases, Phase::Run);
-  const double idle = session_->hardware->idle_seconds();
+  const HardwarePhase scope(*session_->phases, Phase::Run, *session_->hardware);
   Measurement measurement;
   double checking = 0;
   if (!reference_->established()) {
@@ -389,13 +450,11 @@ Measurement TaskTuner::run(const BuildResult& built) {
     } else if (std::optional<std::string> wrong = reference_->establish(once.outputs)) {
       measurement = failed(FailureKind::WrongResult, std::move(*wrong));
     } else {
-      session_->hardware->set_task(reference_->data());
+      set_task();
     }
   }
   if (measurement.ok()) measurement = session_->hardware->time(built.artifact);
   measurement.run_seconds += checking;
-  session_->phases->settle();
-  session_->phases->transfer(Phase::Run, Phase::Idle, session_->hardware->idle_seconds() - idle);
   return measurement;
 }
 
@@ -419,10 +478,6 @@ void TaskTuner::commit() {
     const Entry& entry = entries_[i];
     told.push_back({entry.candidate, usable(entry), entry.measurement.min_seconds});
   }
-  note("learning from candidates of");
-  strategy_->tell(told);
-  scorer_->tell(told);
-  forget_artifacts();
   if (session_->options->store != nullptr) {
     const std::vector<std::size_t> kept = racers();
     std::vector<record::Record> records;
@@ -433,6 +488,10 @@ void TaskTuner::commit() {
     session_->options->store->append(records);
   }
   uncommitted_.clear();
+  forget_artifacts();
+  note("learning from candidates of");
+  strategy_->tell(told);
+  scorer_->tell(told);
 }
 
 record::Record TaskTuner::to_record(const Entry& entry) const {
@@ -487,7 +546,7 @@ std::optional<std::size_t> TaskTuner::fastest() const {
 }
 
 bool TaskTuner::open() const {
-  return begun_ && !exhausted_ && !out_of_patience() &&
+  return begun_ && (!exhausted_ || !proposals_.empty()) && !out_of_patience() &&
          budget_.allows_trial(session_->phases->task_seconds(number_), trial_seconds_);
 }
 

@@ -46,8 +46,9 @@ class TaskTuner {
   bool open() const;
   bool begun() const { return begun_; }
   std::size_t number() const { return number_; }
-  /// Why it cannot be tuned, from here on.
-  void fail(const std::string& reason);
+  /// Runs what may fail for this task alone, on its time: what it lacks is said in its report, and others go on. Throws
+  /// what has to do with the machine or the store: nothing else would work either.
+  void attempt(const std::function<void()>& work);
   TaskProgress progress() const;
   /// Wall-clock that `race` is expected to take; 0 when there is nothing to race.
   double race_estimate() const;
@@ -63,11 +64,18 @@ class TaskTuner {
     std::string artifact;  ///< of the best few and the default
     bool raced = false;    ///< in a final of this call
   };
+  /// A candidate that may be built, or why it may not.
+  struct Prepared {
+    std::optional<BuildJob> build;
+    record::Measurement failure;
+  };
   struct Job {
     search::Candidate candidate;
     BuildJob build;
   };
 
+  /// Why it cannot be tuned, from here on.
+  void fail(const std::string& reason);
   /// Throws Error{Unsupported} when the tensors exceed what processes exchange.
   void check_size() const;
   /// Takes what the store knows of the task, and proposes the best of what another version measured.
@@ -78,20 +86,29 @@ class TaskTuner {
   void hear_others();
   /// Proposes what won for similar tasks so far; again after twice as many trials, for they are tuned meanwhile.
   void transfer();
+  /// Has a valid candidate that is new measured with the next batch.
+  void propose(const search::Candidate& candidate);
   /// `step` without the account of what it took.
   void search(int count);
   /// Measures what is new of `batch`; false when the budget ended or a stop was requested before all were done.
   bool measure(const std::vector<search::Candidate>& batch, const std::string& origin);
-  std::optional<Job> prepare(const search::Candidate& candidate, const std::string& origin);
+  /// Those of `batch` that are new and may be built, in its order; the others become failures.
+  std::vector<Job> prepare(const std::vector<search::Candidate>& batch, const std::string& origin);
+  /// May be called by several threads at once.
+  Prepared prepare(const search::Candidate& candidate) const;
+  /// Those that the strategy proposes, while no tuner of this machine times; none when a stop was requested.
+  std::vector<search::Candidate> ask(int count);
   record::Measurement run(const BuildResult& built);
   const std::string& design_of(const Entry& entry) const;
   /// Whether it ran and its error is one that the user allows.
   bool usable(const Entry& entry) const;
   void load_task();
+  /// Gives the hardware test the task's data and its best time.
+  void set_task();
   void recover_reference();
   void add(const search::Candidate& candidate, record::Measurement measurement, const std::string& origin,
            std::string artifact);
-  /// Tells strategy and model what is new and stores it in one transaction.
+  /// Stores what is new in one transaction, then tells strategy and model of it.
   void commit();
   record::Record to_record(const Entry& entry) const;
   std::optional<std::string> trace_of(const Entry& entry) const;
@@ -116,8 +133,9 @@ class TaskTuner {
   void store_race(const std::vector<std::size_t>& entries);
   /// Calls `announce` before anything is timed.
   void race_rounds(const std::function<void()>& announce);
-  /// Both: false when nothing was timed.
-  bool race_heat(const std::vector<std::size_t>& racers);
+  /// Keeps no times when one of them could not be timed.
+  void race_heat(const std::vector<std::size_t>& racers);
+  /// False when nothing was timed.
   bool race_final(const std::vector<std::size_t>& racers, int most_blocks);
   std::optional<std::size_t> winner() const;
   std::optional<std::size_t> default_entry() const;
@@ -144,7 +162,8 @@ class TaskTuner {
   std::unique_ptr<CandidateScorer> scorer_;
   std::unique_ptr<search::Strategy> strategy_;
   std::optional<search::Candidate> default_;
-  std::vector<search::Candidate> proposals_;  ///< winners of other versions and of similar tasks: measured first
+  /// Measured first: winners of other versions and of similar tasks, and what a batch that was cut short left.
+  std::vector<search::Candidate> proposals_;
   std::vector<search::Candidate> sample_;
   std::optional<Reference> reference_;
 

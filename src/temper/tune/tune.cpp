@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <deque>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
 #include "temper/support/error.h"
-#include "temper/support/logging.h"
 #include "temper/support/random.h"
 #include "temper/support/resident_memory.h"
-#include "temper/tune/processes.h"
+#include "temper/tune/open_session.h"
 #include "temper/tune/scheduler.h"
 #include "temper/tune/session.h"
 #include "temper/tune/task_tuner.h"
@@ -18,7 +16,7 @@
 namespace temper::tune {
 namespace {
 
-void check(std::span<const Task> tasks, const Options& options) {
+void check(const Options& options) {
   const auto refuse = [](const std::string& what, const std::string& where, const std::string& hint) {
     throw Error(ErrorCode::InvalidArgument, what, where, hint);
   };
@@ -32,12 +30,9 @@ void check(std::span<const Task> tasks, const Options& options) {
     refuse("the budget of a task must be more than no time", "budget per task", "say how long, as in 30s");
   if (options.trials_per_task && *options.trials_per_task < 1)
     refuse("at least one trial is needed for each task", "trials per task", "give a number above 0");
-  for (const Task& task : tasks) {
-    if (task.threads != tasks.front().threads)
-      refuse("tasks of one call must use the same number of threads", task.name, "tune them in separate calls");
-  }
   if (options.stall_seconds < 0)
     refuse("a stall cannot be shorter than no time", "stall_seconds", "give 0 to watch nothing");
+  if (!options.make_cost_model) cost::cost_model_info(options.models.learner);
   if (options.make_strategy) return;
   const auto known = search::strategies();
   const auto chosen = std::ranges::find(known, options.strategy, &search::StrategyInfo::name);
@@ -46,7 +41,6 @@ void check(std::span<const Task> tasks, const Options& options) {
     for (const search::StrategyInfo& info : known) names += (names.empty() ? "" : ", ") + info.name;
     refuse("there is no strategy '" + options.strategy + "'", "strategy", "strategies: " + names);
   }
-  cost::cost_model_info(options.models.learner);
   search::complete_options("strategy '" + chosen->name + "'", chosen->options, options.strategy_options);
 }
 
@@ -62,51 +56,6 @@ PhaseSeconds phases_of(const PhaseClock& clock, std::optional<std::size_t> task)
   return {clock.seconds(Phase::Build, task), clock.seconds(Phase::Run, task), clock.seconds(Phase::Search, task),
           clock.seconds(Phase::Model, task), clock.seconds(Phase::Idle, task)};
 }
-
-/// Runs what may fail for one task alone, on its time: what it lacks is said in its report, and the others go on.
-template <class Work>
-void attempt(PhaseClock& clock, TaskTuner& tuner, Work&& work) {
-  const PhaseClock::TaskScope scope(clock, tuner.number());
-  try {
-    work();
-  } catch (const Error& error) {
-    switch (error.code()) {
-      case ErrorCode::Unsupported:
-      case ErrorCode::InvalidArgument:
-      case ErrorCode::Internal: tuner.fail(error.what()); break;
-      default: throw;  // the machine, the store: nothing else would work either
-    }
-  }
-}
-
-/// What is done about silence: the first alarm requests a stop, and the caller hears of each.
-class Stalls {
- public:
-  explicit Stalls(const Options& options) : options_(&options) {}
-
-  void handle(const Stall& stall) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (first_.empty()) first_ = stall.what;
-    }
-    options_->cancellation.request();
-    if (options_->on_stall) {
-      options_->on_stall(stall);
-    } else {
-      log_error("nothing was heard for " + std::to_string(static_cast<std::int64_t>(stall.seconds)) + " s from " +
-                stall.what + "; a stop was requested");
-    }
-  }
-  std::string first() const {
-    const std::lock_guard lock(mutex_);
-    return first_;
-  }
-
- private:
-  const Options* options_;
-  mutable std::mutex mutex_;
-  std::string first_;
-};
 
 class Loop {
  public:
@@ -125,10 +74,10 @@ class Loop {
       before = session_->budget.spent_trials();
       search();
       session_->budget.reserve(0);
-      for (const std::size_t i : order_) attempt(*session_->phases, tuners_[i], [&] { tuners_[i].race(); });
+      for (const std::size_t i : order_) tuners_[i].attempt([&] { tuners_[i].race(); });
       reserve();
     } while (session_->budget.spent_trials() > before && may_go_on());
-    for (const std::size_t i : order_) attempt(*session_->phases, tuners_[i], [&] { tuners_[i].finish(); });
+    for (const std::size_t i : order_) tuners_[i].attempt([&] { tuners_[i].finish(); });
   }
 
   std::vector<TaskReport> reports() const {
@@ -142,11 +91,11 @@ class Loop {
   void begin() {
     for (const std::size_t i : order_) {
       if (session_->stop()) return;
-      attempt(*session_->phases, tuners_[i], [&] { tuners_[i].begin(); });
+      tuners_[i].attempt([&] { tuners_[i].begin(); });
     }
     if (!session_->options->measure_random) return;
     for (const std::size_t i : order_) {
-      if (tuners_[i].open() && may_go_on()) attempt(*session_->phases, tuners_[i], [&] { tuners_[i].sample_random(); });
+      if (tuners_[i].open() && may_go_on()) tuners_[i].attempt([&] { tuners_[i].sample_random(); });
     }
   }
 
@@ -162,7 +111,7 @@ class Loop {
       const std::int64_t before = session_->budget.spent_trials();
       TaskTuner& tuner = tuners_[*next];
       const auto trials = static_cast<int>(trials_at_once(session_->options->scheduler, progress[*next], batch));
-      attempt(*session_->phases, tuner, [&] { tuner.step(trials); });
+      tuner.attempt([&] { tuner.step(trials); });
       if (session_->budget.spent_trials() == before && tuner.progress().open)
         break;  // what is left is too short for one
     }
@@ -190,39 +139,21 @@ class Loop {
 Report tune(std::span<const Task> tasks, const Options& options) {
   Report report;
   if (tasks.empty()) return report;
-  check(tasks, options);
-  const SystemClock system_clock;
-  Session session;
-  session.options = &options;
-  session.clock = options.clock != nullptr ? options.clock : &system_clock;
-  PhaseClock phases(*session.clock, Phase::Search, tasks.size());
-  session.phases = &phases;
-  session.target = options.target ? *options.target : target::detect();
-  session.fingerprint = target::fingerprint(session.target);
+  check(options);
+  OpenSession open(options, tasks);
+  Session& session = open.session();
+  PhaseClock& phases = open.phases();
   session.budget = make_budget(options, tasks.size());
-  session.tasks = tasks.size();
   session.patience = options.patience.value_or(tasks.size() > 1 ? kDefaultPatience : 0);
-  Stalls stalls(options);
-  Watchdog watchdog(options.stall_seconds, [&](const Stall& stall) { stalls.handle(stall); });
-  session.watchdog = &watchdog;
   const auto tell = [&](Event::Kind kind) {
     if (options.progress) options.progress(session.event(kind));
   };
-  watchdog.note("starting builders and runners");
-  std::unique_ptr<HardwareTest> processes;
-  if (options.hardware == nullptr) {
-    const PhaseClock::Scope scope(phases, Phase::Idle);
-    processes = start_processes(session.target, tasks.front().threads, options.cancellation, *session.clock,
-                                options.programs, options.timing);
-  }
   if (options.peaks) {
     session.peaks = *options.peaks;
   } else if (options.hardware == nullptr) {
     const PhaseClock::Scope scope(phases, Phase::Run);
     session.peaks = measure_peaks(session.target);
   }
-  session.hardware = options.hardware != nullptr ? options.hardware : processes.get();
-
   const HardwareTest::Disturbed before = session.hardware->disturbed();
   tell(Event::Kind::Started);
   Loop loop(tasks, session);
@@ -232,7 +163,7 @@ Report tune(std::span<const Task> tasks, const Options& options) {
   report.disturbed_by_clock = session.hardware->disturbed().clock - before.clock;
   report.disturbed_by_others = session.hardware->disturbed().others - before.others;
   report.cancelled = session.cancelled;
-  report.stalled = stalls.first();
+  report.stalled = open.stalled();
   report.resident_bytes = resident_bytes();
   tell(Event::Kind::Finished);
   report.wall_seconds = phases.settle();

@@ -24,8 +24,6 @@ class GaussianProcess {
  public:
   explicit GaussianProcess(std::span<const KnobColumn> columns);
 
-  std::size_t observations() const { return observed_.size(); }
-  std::size_t candidates() const { return pool_.size(); }
   void observe(const Levels& levels);
   /// Its number is the count of those before it.
   void add_candidate(const Levels& levels);
