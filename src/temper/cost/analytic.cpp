@@ -11,7 +11,6 @@
 namespace temper::cost {
 namespace {
 
-using nest::StorageKind;
 using schedule::Annotation;
 
 /// What target detection does not know, as cycles: typical of recent x86-64 cores. They shift predictions, the ranking

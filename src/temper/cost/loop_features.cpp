@@ -10,7 +10,6 @@
 namespace temper::cost {
 namespace {
 
-using nest::StorageKind;
 using schedule::Annotation;
 
 constexpr std::size_t kSerialLevels = 4;  ///< innermost loops that stay loops and are told one by one
