@@ -54,6 +54,14 @@ class FakeHardware final : public HardwareTest {
     return results;
   }
 
+  void keep_busy(const std::function<void()>& work) override {
+    busy = true;
+    advance(idle_per_search);
+    idle_ += idle_per_search;
+    work();
+    busy = false;
+  }
+
   void set_task(const TaskData& data, std::optional<double> best) override {
     data_ = data;
     best_told.push_back(best);
@@ -128,6 +136,8 @@ class FakeHardware final : public HardwareTest {
   std::set<std::string> raced;
   std::vector<std::optional<double>> best_told;  ///< with each task that was set
   int builds = 0, races = 0, tasks_set = 0, outputs_returned = 0;
+  bool busy = false;                ///< within `keep_busy`
+  double idle_per_search = 0;       ///< waited before each `keep_busy`
   int spoiled_races = 0;            ///< so many of the next races have no result
   bool compared_everything = true;  ///< every timed run had expected outputs
   double build_seconds = 0.01, run_seconds = 0.02, race_cost = 0.05, idle_per_run = 0;

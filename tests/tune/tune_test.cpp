@@ -240,6 +240,32 @@ TEST_F(TuneTest, WhatWasMeasuredIsStoredBeforeAnyoneLearnsFromIt) {
   EXPECT_EQ(stored().size(), 1U + 8U) << "the default and a batch";
 }
 
+TEST_F(TuneTest, NobodyTimesWhileCandidatesAreSearched) {
+  class Watched : public search::Strategy {
+   public:
+    Watched(const search::StrategyContext& context, const FakeHardware& hardware)
+        : inner_(search::make_strategy("random", context)), hardware_(&hardware) {}
+    std::vector<search::Candidate> ask(int count) override {
+      EXPECT_TRUE(hardware_->busy);
+      return inner_->ask(count);
+    }
+    void tell(std::span<const search::Told> results) override { inner_->tell(results); }
+
+   private:
+    std::unique_ptr<search::Strategy> inner_;
+    const FakeHardware* hardware_;
+  };
+  Options watched = options();
+  watched.make_strategy = [&](const search::StrategyContext& context) {
+    return std::make_unique<Watched>(context, *hardware_);
+  };
+  hardware_->idle_per_search = 0.25;
+  const Report report = run(watched);
+  EXPECT_GT(report.phases.idle, 0.25);
+  EXPECT_NEAR(report.phases.search, 0, 1e-9) << "what was waited is no search";
+  EXPECT_NEAR(report.phases.total(), report.wall_seconds, 1e-9);
+}
+
 TEST_F(TuneTest, TheHardwareTestHearsTheBestTimeWithTheTask) {
   const Report first = run(options());
   Options on = options();

@@ -107,7 +107,8 @@ nlohmann::json collect(Session& s, const DatasetOptions& o) {
   s.print(fmt::format("{} trials of {} tasks in {:.1f} s\n", report.trials, report.tasks.size(), report.wall_seconds));
   if (report.cancelled) {
     s.progress("stopped; everything that was measured is in " + o.work.db + ", the same command goes on from there");
-    s.exit_code = 130;
+    s.exit_code = report.stalled.empty() ? 130 : exit_code(ErrorCode::Busy);
+    if (!report.stalled.empty()) out["stalled"] = report.stalled;
   } else if (!o.out.empty()) {
     out["dataset"] = export_dataset(s, o, tasks, target, *store);
   }

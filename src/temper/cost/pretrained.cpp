@@ -172,7 +172,7 @@ ColumnMap::ColumnMap(std::span<const std::string> wanted, std::span<const std::s
   for (std::size_t i = 0; i < given.size(); ++i) at.emplace(given[i], static_cast<std::ptrdiff_t>(i));
   for (const std::string& name : wanted) {
     const auto found = at.find(name);
-    const bool of_design = name.starts_with("knob.") || name.starts_with("design.") || name.starts_with("derived.");
+    const bool of_design = name.starts_with("knob.") || name.starts_with("design.");
     if (found == at.end() && !of_design) {
       throw Error(ErrorCode::Unsupported, "the cost model wants the feature '" + name + "', which there is not",
                   "cost model", "it was made by another version of Temper; train it anew with `temper model train`");

@@ -85,14 +85,11 @@ ops::Conv2dShape conv_shape(const Graph& graph, const Node& node) {
 
 /// A convolution that is a product of [pixels, ic] and [ic, oc], which knows neither images nor rows of pixels.
 bool is_product(const ops::Conv2dShape& s, const ops::Epilogue& epilogue) {
-  const auto pointwise = [](const ops::WindowAxis& axis) {
-    return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
-  };
   const bool flat = std::all_of(epilogue.begin(), epilogue.end(), [&](const ops::EpilogueItem& item) {
     const ops::EpilogueOperand operand = ops::epilogue_kind(item.name).operand;
     return operand != ops::EpilogueOperand::Blocks && (operand != ops::EpilogueOperand::Image || s.n == 1);
   });
-  return s.layout == ops::Layout::Nhwc && s.groups == 1 && pointwise(s.y) && pointwise(s.x) && flat;
+  return s.layout == ops::Layout::Nhwc && s.groups == 1 && s.y.is_pointwise() && s.x.is_pointwise() && flat;
 }
 
 /// Column (a, b, c) of the product's row (y, x) is channel c of pixel (y * block + a, x * block + b): the output is

@@ -27,6 +27,8 @@ struct WindowAxis {
   /// Number of output positions: rounded down, or up (`ceil_mode`), where a last window must start inside input or left
   /// pad.
   void set_output(bool ceil_mode);
+  /// Each output position is the input position: neither taps, strides nor padding.
+  bool is_pointwise() const { return kernel == 1 && stride == 1 && pad_begin == 0 && pad_end == 0; }
   std::int64_t span() const { return (kernel - 1) * dilation + 1; }
 };
 

@@ -1,5 +1,6 @@
 #include "temper/ops/workload.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "temper/ops/matmul.h"
@@ -85,12 +86,9 @@ Tensor with_epilogue(const Tensor& anchor, const Epilogue& epilogue, const Chann
 /// The same convolution over one row of all pixels, where it knows nothing of rows: a vector of pixels may then go on
 /// in the next row. The elements lie where they lay.
 Conv2dShape rows_joined(const Conv2dShape& s, const Epilogue& epilogue) {
-  const auto pointwise = [](const WindowAxis& axis) {
-    return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
-  };
   const bool by_rows = std::ranges::any_of(
       epilogue, [](const EpilogueItem& item) { return epilogue_kind(item.name).operand == EpilogueOperand::Blocks; });
-  if (s.layout != Layout::Nchw || !pointwise(s.y) || !pointwise(s.x) || by_rows) return s;
+  if (s.layout != Layout::Nchw || !s.y.is_pointwise() || !s.x.is_pointwise() || by_rows) return s;
   Conv2dShape joined = s;
   joined.x.input = s.y.input * s.x.input;
   joined.y.input = 1;

@@ -48,8 +48,9 @@ enum class Constness : std::uint8_t {
 Workload matmul_workload(const MatmulShape& shape, const Epilogue& epilogue = {},
                          Constness constness = Constness::Weights);
 // Inputs: in, weight and the epilogue's operands. Stages "conv", "out". The alternatives "winograd2" and "winograd4"
-// are `minimal_filtering_conv2d`, where weights are constant and fewer multiplications may pay. Throws as
-// `conv2d_shape`.
+// are `minimal_filtering_conv2d`, where weights are constant and fewer multiplications may pay. A pointwise convolution
+// in NCHW is defined over [n,c,1,h*w], whose elements lie where those of [n,c,h,w] do; its fields say h and w. Throws
+// as `conv2d_shape`.
 Workload conv2d_workload(const Conv2dShape& shape, const Epilogue& epilogue = {},
                          Constness constness = Constness::Weights);
 // Inputs: in, weight[ic,oc/groups,kh,kw] and the epilogue's operands. Stages "conv", "out". Throws as

@@ -140,7 +140,12 @@ Samples sample(const std::function<double()>& take, const std::function<void()>&
   Samples samples;
   samples.number = number;
   std::vector<Reading> readings;
-  bool short_of_time = false, gave_up = false;
+  bool short_of_time = false, gave_up = false, settled = false;  // after the last reading
+  // The clock has become slower, and when it did is not known.
+  const auto spoil = [&] {
+    samples.disturbed.set_clock(samples.disturbed.clock() + std::ssize(readings));
+    readings.clear();
+  };
   for (std::size_t taken = 0; taken < most && !short_of_time; ++taken) {
     if (readings.empty() && !watch.settle()) {
       samples.disturbed.set_clock(samples.disturbed.clock() + 1);
@@ -161,12 +166,12 @@ Samples sample(const std::function<double()>& take, const std::function<void()>&
       }
       continue;
     }
-    if (watch.settle()) break;
-    // The clock has become slower, and when it did is not known.
-    samples.disturbed.set_clock(samples.disturbed.clock() + std::ssize(readings));
-    readings.clear();
+    settled = watch.settle();
+    if (settled) break;
+    spoil();
     gave_up = false;
   }
+  if (!settled && !readings.empty() && !watch.settle()) spoil();
   keep_undisturbed(readings, samples);
   const std::size_t needed = gave_up || short_of_time ? 1 : std::min<std::size_t>(wanted, 2);
   if (samples.seconds.size() < needed) samples.unstable = disturbed_text(samples.seconds.size(), samples.disturbed);

@@ -75,10 +75,10 @@ void warm_up(TimedKernel& kernel, const protocol::Timing& timing, const Clock& c
 /// One sample, in seconds per call; evictions are not timed.
 double take_sample(TimedKernel& kernel, const protocol::Timing& timing, std::int64_t number, const Clock& clock);
 
-/// All samples of a request. What was disturbed is taken again, `timing.retakes` times as many samples as are wanted;
-/// two undisturbed ones are enough then. Ends early by `timing.give_up_above_seconds`, and when the next sample would
-/// pass `end_seconds` on the clock, with one undisturbed sample.
-/// `take` gives seconds per call, and is called again after `warm` where others had the CPU.
+/// All samples of a request. What was disturbed is taken again, `timing.retakes` times as many samples as are wanted,
+/// and so are waits for a clock that is slow; two undisturbed ones are enough then. Ends early by
+/// `timing.give_up_above_seconds`, and when the next sample would pass `end_seconds` on the clock, with one undisturbed
+/// sample. `take` gives seconds per call, and is called again after `warm` where others had the CPU.
 Samples sample(const std::function<double()>& take, const std::function<void()>& warm, std::int64_t number,
                const protocol::Timing& timing, Watch& watch, const Clock& clock, double end_seconds);
 

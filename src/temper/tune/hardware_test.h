@@ -89,8 +89,8 @@ class HardwareTest {
                           std::uint64_t seed) = 0;
   /// Wall-clock within the calls so far that was spent waiting for another tuner on this machine.
   virtual double idle_seconds() const { return 0; }
-  /// Samples so far that were taken and do not count, because the processor's clock changed or other processes had the
-  /// CPU.
+  /// Samples so far that do not count, because the processor's clock changed or other processes had the CPU, and waits
+  /// for the clock.
   struct Disturbed {
     std::int64_t clock = 0, others = 0;
   };

@@ -161,10 +161,10 @@ RaceResult TaskTuner::time_in_turn(const std::vector<std::size_t>& entries, std:
                                    int rounds, std::uint64_t seed) {
   std::vector<std::string> artifacts;
   for (const std::size_t i : entries) artifacts.push_back(entries_[i].artifact);
-  note("racing candidates of");
   const HardwarePhase scope(*session_->phases, Phase::Run, *session_->hardware);
   RaceResult result;
-  for (int attempt = 0; attempt < kAttempts && !session_->stop(); ++attempt) {
+  for (int attempt = 0; attempt < kAttempts && !session_->stop() && (attempt == 0 || has_time()); ++attempt) {
+    note("racing candidates of");
     result = session_->hardware->race(artifacts, numbers, rounds, seed);
     if (result.failure != record::FailureKind::Unstable) break;
   }
@@ -249,7 +249,7 @@ bool TaskTuner::race_final(const std::vector<std::size_t>& racers, int most_bloc
     std::vector<std::size_t> entries;
     for (const Racer& racer : field) {
       keep_race(racer.entry, racer.samples);
-      entries_[racer.entry].raced = std::ssize(racer.blocks) >= kBlocks;
+      if (std::ssize(racer.blocks) >= kBlocks) entries_[racer.entry].raced = true;
       entries.push_back(racer.entry);
     }
     store_race(entries);

@@ -300,9 +300,14 @@ std::vector<TaskTuner::Job> TaskTuner::prepare(const std::vector<search::Candida
     if (!at_.contains(candidate) && seen.insert(candidate).second) candidates.push_back(candidate);
   }
   std::vector<Prepared> prepared(candidates.size());
-  share_among_threads(static_cast<int>(candidates.size()), session_->hardware->parallel_builds(), [&](int i) {
-    prepared[static_cast<std::size_t>(i)] = prepare(candidates[static_cast<std::size_t>(i)]);
-  });
+  {
+    const HardwarePhase scope(*session_->phases, Phase::Search, *session_->hardware);
+    session_->hardware->keep_busy([&] {
+      share_among_threads(static_cast<int>(candidates.size()), session_->hardware->parallel_builds(), [&](int i) {
+        prepared[static_cast<std::size_t>(i)] = prepare(candidates[static_cast<std::size_t>(i)]);
+      });
+    });
+  }
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (prepared[i].build) {

@@ -42,7 +42,8 @@ class TaskTuner {
   /// Tells that best and default are final.
   void finish() const;
 
-  /// Takes more trials: the space is not exhausted, patience has not run out and the task's own budget has not ended.
+  /// Takes more trials: the space is not exhausted or proposals are left, patience has not run out and the task's own
+  /// budget has not ended.
   bool open() const;
   bool begun() const { return begun_; }
   std::size_t number() const { return number_; }
