@@ -132,7 +132,6 @@ TEST(Defaults, RowsOfEverySize) {
         expect_default(std::string(op) + "(rows=" + std::to_string(rows) + ",cols=" + std::to_string(columns) + ")");
 }
 
-// A group of three channels holds no vector, so the design that puts channels into vectors has no valid candidate.
 TEST(Defaults, RowsTakeTheWidestVectorsThatTheyFill) {
   const auto lanes = [](int columns, const target::Target& target) {
     const ScheduleSpace space(ops::parse_spec("softmax(rows=8,cols=" + std::to_string(columns) + ")").compute, target);
@@ -148,6 +147,7 @@ TEST(Defaults, RowsTakeTheWidestVectorsThatTheyFill) {
   EXPECT_EQ(lanes(12, avx2()), 8);
 }
 
+// A group of three channels holds no vector, so the design that puts channels into vectors has no valid candidate.
 TEST(Defaults, ADesignWithoutCandidatesIsPassedOver) {
   const std::string groups = ",h=6,w=5,kh=3,kw=3,pad=1,groups=3,layout=nhwc)";
   EXPECT_EQ(default_design("conv2d(n=3,ic=9,oc=24" + groups, avx2()), "channels");
