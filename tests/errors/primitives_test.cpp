@@ -220,6 +220,18 @@ prefetch A C m*n 2)",
 prefetch A C k 3)",
        R"(TwoPrefetches: 'A' is prefetched here already
   at: stage C, loop k)"},
+      {R"(prefetch_ahead F C k 1 E m -)", R"(NotAConsumer: 'C' does not read 'F'
+  at: stage C)"},
+      {R"(prefetch_ahead A C k 0 E m -)", R"(EmptyShare: a share must be at least one cache line
+  at: stage C, loop k)"},
+      {R"(prefetch_ahead A C k 1 E m n*0)", R"(EmptyShare: a share must be at least one cache line
+  at: stage C, loop k)"},
+      {R"(prefetch_ahead A C k 1 E x -)", R"(UnknownLoop: there is no loop 'x'
+  at: stage E)"},
+      {R"(prefetch A C k 2
+prefetch_ahead A C k 1 E m -)",
+       R"(TwoPrefetches: 'A' is prefetched here already
+  at: stage C, loop k)"},
       {R"(prefetch A C k 2
 split C k 4 peel)",
        R"(AnnotatedLoop: 'k' prefetches already

@@ -378,7 +378,7 @@ namespace {
 std::set<std::string> features_of(const schedule::Schedule& s) {
   std::set<std::string> out;
   for (const schedule::Step& step : s.trace()) {
-    if (step.primitive == "fuse_axes" || step.primitive == "prefetch") out.insert(step.primitive);
+    if (step.primitive == "fuse_axes" || step.primitive.starts_with("prefetch")) out.insert(step.primitive);
   }
   for (const schedule::StageSchedule& stage : s.stages()) {
     const bool registers = stage.scope == schedule::Scope::Register;

@@ -84,7 +84,20 @@ class Generator {
     }
     const std::vector<int> sources = schedule::reads_of(s_, stage);
     if (serial.empty() || sources.empty()) return;
-    attempt([&] { s_.prefetch(name(random_.pick(sources)), random_.pick(serial), number(1, 9)); });
+    const std::string& source = name(random_.pick(sources));
+    const Loop loop = random_.pick(serial);
+    const schedule::Placement& place = s_[stage].compute;
+    if (place.kind == PlacementKind::At && random_.chance(0.5)) {
+      // The loops outside, those inside of which the stage is computed, in any order.
+      std::vector<Loop> outside = s_.loops(name(place.loop.stage));
+      random_.shuffle(outside);
+      std::vector<schedule::Turn> turns;
+      for (std::size_t i = 1; i < outside.size() && random_.chance(0.6); ++i)
+        turns.push_back({outside[i], number(1, 5)});
+      attempt([&] { s_.prefetch_ahead(source, loop, number(1, 4), outside.front(), turns); });
+      return;
+    }
+    attempt([&] { s_.prefetch(source, loop, number(1, 9)); });
   }
 
   /// Makes neighbouring axes of some definitions one.

@@ -314,6 +314,23 @@ TEST(Lower, PrefetchesTheLinesOfALaterIteration) {
   EXPECT_EQ(prefetches("prefetch B C m 1\n"), 0) << "B does not depend on m";
 }
 
+TEST(Lower, PrefetchesAShareOfALaterBlock) {
+  const std::string compute =
+      "placeholder A[m: 6, k: 64]: f32\nplaceholder B[n: 8, k: 64]: f32\nstage C[n: 8, m: 6]: f32\n"
+      "  reducer sum associative commutative identity 0.0 combine #0 + #1\n  over [k: 64]\n"
+      "  body A[m, k] * B[n, k]\nstage D[n: 8, m: 6]: f32\n  body C[n, m] * 2.0\noutput D\n";
+  const auto prefetches = [&](const std::string& trace) {
+    int found = 0;
+    for (const Phase& phase : lowered(compute, "compute_at C D m\nsplit C k 32 peel\n" + trace).run)
+      found += count(phase.body)[Op::Prefetch];
+    return found;
+  };
+  EXPECT_EQ(prefetches("prefetch_ahead B C k.0 1 D n m*1\n"), 1);
+  EXPECT_EQ(prefetches("prefetch_ahead B C k.0 3 D n m*3\n"), 3);
+  EXPECT_EQ(prefetches("prefetch_ahead B C k.0 1 D m -\n"), 0) << "B is the same for all m";
+  EXPECT_THROW(prefetches("prefetch_ahead B C k.0 65 D n -\n"), Error) << "too many for one place";
+}
+
 // The sum reads A through E alone, which is computed in its loop.
 TEST(Lower, PrefetchesWhatAStageInsideTheLoopReads) {
   const std::string compute =

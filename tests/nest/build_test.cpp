@@ -297,10 +297,28 @@ TEST(Borders, TooManyChoicesCutNothing) {
   EXPECT_EQ(program_text(compute.c_str(), ""), "run C:\n  for C.x in 0..80:\n    define C[C.x]\n");
 }
 
+// ---- prefetches
+
+TEST(Prefetches, AreDealtOutToTilesOfABlock) {
+  const std::string text = program_text(
+      testing::kGemm,
+      "cache_read B C\nset_layout B_cache n/16%0+0,k/1%0+0,n/1%16+0\nprepared B_cache\n"
+      "split E m 32 peel\nsplit E n 16 mask\nreorder E n.0,m.0,m.1,n.1\nfuse E n.0,m.0\n"
+      "compute_at C E n.0*m.0\nsplit C k 8 peel\nreorder C k.0,k.1,m,n\nprefetch_ahead B_cache C k.0 2 E n.0 m.0*2");
+  EXPECT_NE(text.find("        reduce C.k.0 in 0..12:\n"
+                      "          prefetch B_cache[8*C.k.0 : 8, 16*E.n.0 + 16 : 16] 2 lines from 2*E.m.0\n"),
+            std::string::npos)
+      << text;
+}
+
 // ---- refusals
 
 TEST(Refusals, Prefetches) {
   using testing::kGemm;
+  EXPECT_EQ(refusal(kGemm, "prefetch_ahead B C k 1 E n -"),
+            "NotOutside: 'B' is dealt out by a loop that is not outside: n\n  at: stage C, loop k");
+  EXPECT_EQ(refusal(kGemm, "compute_at C E m\nprefetch_ahead B C k 1 E m n*1"),
+            "NotOutside: 'B' is dealt out by a loop that is not outside: n\n  at: stage C, loop k");
   EXPECT_EQ(refusal(kGemm, "split E n 16 mask\nreorder E n.0,n.1,m\nvectorize E n.1\nprefetch C E m 2"),
             "AtVectorLoop: 'C' is prefetched inside a vectorised loop\n  at: stage E, loop m");
   EXPECT_EQ(refusal(kGemm, "compute_at C E n\nprefetch C E m 2"),

@@ -104,6 +104,18 @@ TEST(Schedule, PrefetchPrintsBelowTheLoops) {
 )");
 }
 
+TEST(Schedule, SharedPrefetchesPrintWhoseTurnItIs) {
+  EXPECT_EQ(
+      stage_text(scheduled("compute_at C E n\nprefetch_ahead A C k 2 E m n*2\nprefetch_ahead B C k 1 E n -"), "C"),
+      R"(C  at E.n
+  for m
+    for n
+      reduce k
+  prefetch A k, 2 lines of m + 1 from n*2
+  prefetch B k, 1 lines of n + 1 from 0
+)");
+}
+
 TEST(Schedule, Placement) {
   const Schedule s = scheduled("compute_at C E n\nstore_at C E m\ncompute_inline D\nset_scope C register");
   EXPECT_EQ(stage_text(s, "C").substr(0, stage_text(s, "C").find('\n')), "C  at E.n  stored at E.m  register");
@@ -253,6 +265,7 @@ store_at C E n.0*m.0
 compute_root C
 compute_at C_local C n
 prefetch C_rf C_local k_block 4
+prefetch_ahead C_rf C_local n 2 C m n*4,m*2
 set_scope C_local register
 )";
 

@@ -320,10 +320,24 @@ void Lowering::store(int storage, int component, const std::vector<Affine>& inde
 }
 
 void Lowering::node(const nest::Prefetch& prefetch) {
-  constexpr std::int64_t kLineBytes = 64, kMostElements = 4096;
-  constexpr std::size_t kMostLines = 64;
+  constexpr std::int64_t kLineBytes = 64, kMostElements = 4096, kMostLines = 64;
   const nest::Storage& s = program_.storages[static_cast<std::size_t>(prefetch.storage)];
   const ir::Stage& stage = *program_.stages[static_cast<std::size_t>(s.stage)];
+  const auto refuse_lines = [&](std::int64_t lines) {
+    throw Error(ErrorCode::Unsupported, "a prefetch of " + std::to_string(lines) + " cache lines",
+                "stage " + stage.name, "prefetch in a loop further inside");
+  };
+  if (prefetch.lines > 0) {
+    if (prefetch.lines > kMostLines) refuse_lines(prefetch.lines);
+    for (std::size_t c = 0; c < stage.dtypes.size(); ++c) {
+      const std::int64_t line = kLineBytes / ir::bytes(stage.dtypes[c]);
+      Affine at = flat_offset(prefetch.storage, prefetch.base);
+      at.add_scaled(prefetch.first, line);
+      for (std::int64_t i = 0; i < prefetch.lines; ++i)
+        emit_.prefetch(buffer_of(prefetch.storage, static_cast<int>(c)), materialise(at + Affine(i * line)));
+    }
+    return;
+  }
   std::int64_t elements = 1;
   for (std::int64_t extent : prefetch.extent) {
     elements *= extent;
@@ -356,10 +370,7 @@ void Lowering::node(const nest::Prefetch& prefetch) {
         lines.push_back(base + Affine(displacement));
       }
     }
-    if (lines.size() > kMostLines) {
-      throw Error(ErrorCode::Unsupported, "a prefetch of " + std::to_string(lines.size()) + " cache lines",
-                  "stage " + stage.name, "prefetch in a loop further inside");
-    }
+    if (std::ssize(lines) > kMostLines) refuse_lines(std::ssize(lines));
     for (const Affine& at : lines) emit_.prefetch(buffer_of(prefetch.storage, static_cast<int>(c)), materialise(at));
   }
 }

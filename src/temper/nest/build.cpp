@@ -269,8 +269,10 @@ void Builder::set_lanes(const StageState& state, int iter, Loop& loop) {
 void Builder::inside(StageState& state, std::size_t depth, int iter, std::vector<Node>& out) {
   const std::vector<int> before = storage_;
   prefetch(state, iter, out);
+  outside_.push_back(&state);
   attached(state, depth, iter, out);
   nest(state, depth + 1, out);
+  outside_.pop_back();
   storage_ = before;
 }
 

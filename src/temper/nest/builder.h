@@ -22,6 +22,8 @@ class Builder {
                  const std::vector<int>& iters, std::size_t index, std::vector<Node>& out);
   /// Gives a vectorised loop its width. Throws ScheduleError VectorLanes.
   void set_lanes(const StageState& state, int iter, Loop& loop);
+  /// The value of a loop that stands outside of the one being built; nothing when none such does.
+  std::optional<IterValue> value_outside(schedule::Loop loop) const;
   /// What iteration `iter` asks for ahead of its reads.
   void prefetch(const StageState& state, int iter, std::vector<Node>& out);
   /// What is read of one source in an iteration.
@@ -59,6 +61,8 @@ class Builder {
   std::vector<std::int64_t> domain(int stage) const;
 
   const schedule::Schedule& schedule_;
+  /// The loops that what is being built stands in: a state for each loop, outermost first.
+  std::vector<const StageState*> outside_;
   const BuildOptions options_;
   Program program_;
   std::vector<int> order_;    ///< topological

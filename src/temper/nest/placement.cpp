@@ -230,8 +230,15 @@ void Builder::add_reads(const StageState& host, int iter, int reader, const std:
   }
 }
 
+std::optional<IterValue> Builder::value_outside(schedule::Loop loop) const {
+  for (auto state = outside_.rbegin(); state != outside_.rend(); ++state) {
+    const StageState& host = **state;
+    if (host.stage == loop.stage && host[loop.iter].bound) return host[loop.iter].value;
+  }
+  return std::nullopt;
+}
+
 void Builder::prefetch(const StageState& state, int iter, std::vector<Node>& out) {
-  const IterValue value = state[iter].value;
   for (const schedule::Prefetch& p : state.schedule->prefetches) {
     if (p.iter != iter) continue;
     const auto refuse = [&](const char* rule, const std::string& what) {
@@ -246,10 +253,20 @@ void Builder::prefetch(const StageState& state, int iter, std::vector<Node>& out
     add_reads(state, iter, state.stage, state.axis_ranges(), ahead);
     if (ahead.opaque) refuse("OpaqueIndex", "is read at indices that are not known ahead");
     if (!ahead.found) refuse("NotAConsumer", "is not read any more");
+    Prefetch node{.storage = storage, .base = {}, .extent = {}, .first = {}, .lines = p.lines};
+    IterValue value = state[iter].value;
+    if (p.lines > 0) {
+      const auto outside = [&](schedule::Loop loop) {
+        const std::optional<IterValue> found = value_outside(loop);
+        if (!found) refuse("NotOutside", "is dealt out by a loop that is not outside: " + schedule_.name(loop));
+        return *found;
+      };
+      value = outside(p.ahead);
+      for (const schedule::Turn& turn : p.turns) node.first.add_scaled(outside(turn.loop).form(), turn.lines);
+    }
     if (value.is_constant()) continue;  // one iteration: there is none later
     const Var var = value.var;
     const Affine later = value.form() + Affine(p.distance);
-    Prefetch node{storage, {}, {}};
     bool moves = false;
     for (Range& range : ahead.box) {
       node.base.push_back(program_.vars.substitute(range.base, [&](Var v) { return v == var ? &later : nullptr; }));

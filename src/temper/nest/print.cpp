@@ -70,7 +70,11 @@ class Printer {
       text += (i > 0 ? ", " : "") + analysis::print(prefetch.base[i], program_.vars) + " : " +
               std::to_string(prefetch.extent[i]);
     }
-    line(depth, text + "]");
+    text += "]";
+    if (prefetch.lines > 0) {
+      text += " " + std::to_string(prefetch.lines) + " lines from " + analysis::print(prefetch.first, program_.vars);
+    }
+    line(depth, text);
   }
   void print(const Statement& s, int depth) {
     static constexpr const char* kKinds[] = {"init", "update", "finish", "define"};

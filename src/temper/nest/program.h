@@ -85,11 +85,14 @@ struct Statement {
       reads;  ///< (stage, storage) for each stage that the definition reads, through inlined ones
 };
 
-/// The box [base, base + extent) of a storage will soon be read. It may lie outside the storage: nothing is touched.
+/// The box [base, base + extent) of a storage will soon be read; of what begins there in memory only `lines` cache
+/// lines from line `first` on, where `lines` is not 0. They may lie outside the storage: nothing is touched.
 struct Prefetch {
   int storage = -1;
   std::vector<Affine> base;          ///< per axis
   std::vector<std::int64_t> extent;  ///< per axis
+  Affine first;
+  std::int64_t lines = 0;
 };
 
 struct Node {

@@ -76,8 +76,14 @@ void print_stage(std::string& text, const Schedule& schedule, const StageSchedul
   }
   for (const Prefetch& prefetch : stage.prefetches) {
     text += "  prefetch " + schedule[prefetch.source].definition->name + " " +
-            stage.iters[static_cast<std::size_t>(prefetch.iter)].name + " + " + std::to_string(prefetch.distance) +
-            "\n";
+            stage.iters[static_cast<std::size_t>(prefetch.iter)].name;
+    if (prefetch.lines == 0) {
+      text += " + " + std::to_string(prefetch.distance) + "\n";
+      continue;
+    }
+    text += ", " + std::to_string(prefetch.lines) + " lines of " + schedule.name(prefetch.ahead) + " + 1 from";
+    for (const Turn& turn : prefetch.turns) text += " " + schedule.name(turn.loop) + "*" + std::to_string(turn.lines);
+    text += prefetch.turns.empty() ? " 0\n" : "\n";
   }
   for (const Split& split : stage.splits) {
     const auto name = [&](int iter) { return stage.iters[static_cast<std::size_t>(iter)].name; };

@@ -3,7 +3,7 @@
 //
 // Every primitive checks its precondition, edits that data and appends itself to the trace. A primitive that fails
 // throws `ScheduleError` and leaves the schedule as it was. Primitives are grouped in one file per family:
-//   loops.cpp (split, fuse, reorder), annotations.cpp (parallel, vectorize, unroll, prefetch), placement.cpp
+//   loops.cpp (split, fuse, reorder), annotations.cpp (parallel, vectorize, unroll, prefetch…), placement.cpp
 //   (compute_at, …), stages.cpp (cache_read, cache_write, rfactor, fuse_axes), storage.cpp (set_layout, set_scope,
 //   prepared).
 // `trace.h` names them all in one table.
@@ -62,11 +62,21 @@ struct Fuse {
   int result;
   std::vector<int> parts;  ///< outermost first
 };
-/// In each iteration of `iter` the cache lines of `source` that the iteration `distance` later reads are asked for.
+/// Whose turn it is: an iteration of `loop` begins `lines` cache lines after the one before.
+struct Turn {
+  Loop loop;
+  std::int64_t lines;
+  bool operator==(const Turn&) const = default;
+};
+/// In each iteration of `iter` the cache lines of `source` that the iteration `distance` later reads are asked for; of
+/// `ahead`, where that is a loop, and then only `lines` of them, which the `turns` tell.
 struct Prefetch {
   int source;
   int iter;
   std::int64_t distance;
+  Loop ahead;
+  std::int64_t lines = 0;
+  std::vector<Turn> turns;
 };
 
 /// One storage dimension: floor(index[axis] / divisor), modulo `modulus` unless that is 0. Outermost first.
@@ -187,6 +197,18 @@ class Schedule {
   /// loop then stays as it is. Errors: UnknownStage, NotALoop, AnnotatedLoop, NotAConsumer, EmptyDistance,
   /// TwoPrefetches.
   void prefetch(std::string_view source, Loop loop, std::int64_t distance);
+  /// Asks for what the next iteration of `ahead`, a loop outside, reads of `source`, and deals it out: each iteration
+  /// of `loop` asks for `lines` cache lines of what it would read there, counted in memory from the first element on.
+  /// The loops of `turns`, between `ahead` and `loop`, say with which line it begins. Changes no result.
+  ///   for n in 8:                 for n in 8:
+  ///     for m in 4:                 for m in 4:
+  ///       for k in 16:       →        for k in 16:
+  ///         … B[n, k, 0:64]             prefetch line m of B[n + 1, k, 0:64]     (one line, turn m*1)
+  ///                                     … B[n, k, 0:64]
+  /// Requires: as `prefetch`; `ahead` and the turns are loops of one stage, which may be fused, and stand outside of
+  /// `loop` (checked when the nest is built: NotOutside). Errors: as `prefetch`; NotALoop, EmptyShare.
+  void prefetch_ahead(std::string_view source, Loop loop, std::int64_t lines, Loop ahead,
+                      const std::vector<Turn>& turns);
 
   /// Computes `stage` inside `loop` of a consumer, just before the loops inside it, for the box that is read there.
   /// Requires: `stage` is no output and no placeholder; `loop` belongs to a stage that reads it, directly or not; not
@@ -240,6 +262,8 @@ class Schedule {
   StageSchedule& edit(int stage) { return stages_[static_cast<std::size_t>(stage)]; }
   int require_stage(std::string_view name, bool computed) const;
   void require_loop(Loop loop, bool serial) const;
+  /// Requires what `prefetch` does of its loop, and that its stage reads the source, whose index it returns.
+  int require_prefetchable(std::string_view source_name, Loop loop) const;
   int add_stage(ir::StagePtr definition);
   /// Gives `stage` a new definition with the same axes; whoever reads the old one reads the new one.
   void redefine(int stage, ir::StagePtr definition);

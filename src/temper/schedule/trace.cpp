@@ -77,6 +77,16 @@ constexpr Primitive kPrimitives[] = {
     {"unroll", "STAGE LOOP", [](Schedule& s, const Args& a) { s.unroll(s.loop(a.at(0), a.at(1))); }},
     {"prefetch", "SOURCE STAGE LOOP DISTANCE",
      [](Schedule& s, const Args& a) { s.prefetch(a.at(0), s.loop(a.at(1), a.at(2)), number(a.at(3))); }},
+    {"prefetch_ahead", "SOURCE STAGE LOOP LINES OUTER AHEAD LOOP*LINES,…|-",
+     [](Schedule& s, const Args& a) {
+       std::vector<Turn> turns;
+       for (const std::string& word : a.at(6) == "-" ? std::vector<std::string>{} : split_words(a.at(6), ',')) {
+         const std::size_t star = word.rfind('*');
+         if (star == std::string::npos) malformed("'" + word + "' is not LOOP*LINES");
+         turns.push_back({s.loop(a.at(4), word.substr(0, star)), number(std::string_view(word).substr(star + 1))});
+       }
+       s.prefetch_ahead(a.at(0), s.loop(a.at(1), a.at(2)), number(a.at(3)), s.loop(a.at(4), a.at(5)), turns);
+     }},
     {"compute_at", "STAGE CONSUMER LOOP",
      [](Schedule& s, const Args& a) { s.compute_at(a.at(0), s.loop(a.at(1), a.at(2))); }},
     {"compute_inline", "STAGE", [](Schedule& s, const Args& a) { s.compute_inline(a.at(0)); }},

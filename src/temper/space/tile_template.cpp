@@ -5,6 +5,7 @@
 
 #include "temper/space/knob_values.h"
 #include "temper/space/tile_packing.h"
+#include "temper/space/tile_stream.h"
 
 namespace temper::space {
 
@@ -325,7 +326,7 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
 
   const bool padded = plan.packed >= 0 && pack_knob == kWhole && plan.block_axis == plan.vector_axis &&
                       r.operands[static_cast<std::size_t>(plan.packed)].stage->constant;
-  std::string panel;
+  std::string panel, packed_once;
   if (plan.packed >= 0 && pack_knob != 0) {
     Packing packing{plan.block_axis, plan.block_axis == plan.vector_axis ? nv * v : rows, {}, pack_knob == kPanels};
     if (packing.panel && !vectors_outermost(order)) packing.width = extent(plan.vector_axis);
@@ -335,6 +336,7 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     if (kw_mode != 2 && has_kw) packing.reduce_order.push_back(windows.back());
     const std::string copy = pack(s, target, r.operands[static_cast<std::size_t>(plan.packed)], local, packing);
     if (packing.panel) panel = copy;
+    if (r.operands[static_cast<std::size_t>(plan.packed)].stage->constant) packed_once = copy;
   }
 
   // The output: outer loops in parallel, then the tile.
@@ -420,6 +422,7 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   }
   std::vector<Loop> all = outer;
   append(all, serial);
+  const std::vector<Loop> tiles = all;
   append(all, second_tile);
   std::vector<Loop> unrolled = second_tile;
   Loop lanes{};
@@ -459,6 +462,32 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
     s.vectorize(parts[1]);
   }
 
+  std::optional<Stream> stream;
+  if (!packed_once.empty() && !channels.empty()) {
+    const Operand& operand = r.operands[static_cast<std::size_t>(plan.packed)];
+    const auto trips = [](std::int64_t of, std::int64_t by) { return (of + by - 1) / by; };
+    const bool along_vectors = plan.block_axis == plan.vector_axis;
+    stream = Stream{.cache = packed_once, .blocks = along_vectors ? vector_parts[0] : row_outer.back(), .repeats = {}};
+    const std::int64_t column_bytes = (along_vectors ? nv * v : rows) * ir::bytes(operand.stage->dtypes.front());
+    stream->block_bytes = stream->step_bytes = column_bytes;
+    for (std::size_t i = 0; i < r.window.size(); ++i) stream->block_bytes *= extent(static_cast<int>(rank + i));
+    stream->step_bytes *= unroll * (kw_mode == 2 ? 1 : kw);
+    for (auto loop = std::find(tiles.begin(), tiles.end(), stream->blocks) + 1; loop != tiles.end(); ++loop) {
+      std::int64_t count = 1;
+      if (*loop == vector_parts[0]) count = trips(extent(plan.vector_axis), nv * v);
+      if (!second_outer.empty() && *loop == second_outer[0]) count = trips(extent(plan.second_axis), second);
+      if (!row_outer.empty() && *loop == row_outer.back())
+        count = trips(block > 0 ? block : extent(plan.row_axis), rows);
+      if (block > 0 && *loop == row_outer[0]) count = trips(extent(plan.row_axis), block);
+      for (std::size_t i = 0; i < others.size(); ++i) {
+        if (*loop == others[i] && repeats_along(operand.axes[static_cast<std::size_t>(other_axes[i])]))
+          count = extent(other_axes[i]);
+      }
+      stream->repeats.push_back({*loop, count});
+    }
+    if (!is_streamed(*stream, target)) stream.reset();
+  }
+
   // The reduction, over the tile.
   std::vector<Loop> inner_axes = s.loops(local);
   const std::vector<Loop> local_vector =
@@ -476,14 +505,21 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   };
   if (kw_mode == 2 || channels.empty()) add_kw();
   std::vector<Loop> tail_channel;
-  for (std::size_t i = 0; i < channels.size(); ++i) {
-    if (i + 1 < channels.size() || unroll == 1) {
-      nest.push_back(inner_axes[channels[i]]);
-    } else {
-      const std::vector<Loop> parts = s.split(inner_axes[channels[i]], {unroll}, Tail::Peel);
-      nest.push_back(parts[0]);
-      tail_channel.push_back(parts[1]);
-      to_unroll.push_back(parts[1]);
+  for (std::size_t i = 0; i + 1 < channels.size(); ++i) nest.push_back(inner_axes[channels[i]]);
+  Loop request_loop{};
+  std::int64_t steps = 1;  // of the innermost channels in an iteration of it
+  if (!channels.empty()) {
+    if (stream) steps = steps_per_request(*stream, inner / unroll);
+    std::vector<std::int64_t> factors;
+    if (steps > 1) factors.push_back(steps);
+    if (unroll > 1) factors.push_back(unroll);
+    const Loop axis = inner_axes[channels.back()];
+    const std::vector<Loop> parts = factors.empty() ? std::vector<Loop>{axis} : s.split(axis, factors, Tail::Peel);
+    request_loop = parts.front();
+    nest.insert(nest.end(), parts.begin(), parts.end() - (unroll > 1 ? 1 : 0));
+    if (unroll > 1) {
+      tail_channel.push_back(parts.back());
+      to_unroll.push_back(parts.back());
     }
   }
   if (kw_mode != 2 && !channels.empty()) add_kw();
@@ -499,6 +535,7 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
   s.reorder(nest);
   s.vectorize(local_vector[1]);
   for (const Loop& loop : to_unroll) s.unroll(loop);
+  if (stream) prefetch_next_block(s, *stream, request_loop, steps);
 }
 
 }  // namespace temper::space
