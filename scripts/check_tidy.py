@@ -2,12 +2,14 @@
 """Runs clang-tidy over the project's sources, skipping files that have passed unchanged.
 
 The compile commands come from BUILD/compile_commands.json. A file is skipped when the hash of its preprocessed text,
-its flags, .clang-tidy and the version of clang-tidy is in build/tidy. Exit code 1 when a file has findings.
+its flags, the exceptions in headers, .clang-tidy and the version of clang-tidy is in temper/tidy of the user's cache
+(XDG_CACHE_HOME, else ~/.cache), whichever clone it passed in. Exit code 1 when a file has findings.
 """
 import argparse
 import concurrent.futures
 import hashlib
 import json
+import os
 import pathlib
 import shlex
 import subprocess
@@ -48,11 +50,28 @@ def fingerprint(entry, salt):
     if text.returncode != 0:
         return None
     digest = hashlib.sha256(salt)
-    digest.update(entry["command"].encode())
-    digest.update(text.stdout)
-    # Comments are gone from the preprocessed text, but NOLINT lives in them.
+    digest.update(entry["command"].replace(str(ROOT), "").encode())
+    digest.update(text.stdout.replace(str(ROOT).encode(), b""))
+    # Comments are gone from the preprocessed text, but NOLINT lives in them (those of headers are in `salt`).
     digest.update(pathlib.Path(entry["file"]).read_bytes())
     return digest.hexdigest()
+
+
+def header_exceptions():
+    """The lines of all headers that switch a check off."""
+    headers = sorted(path for folder in ("include", "src") for path in (ROOT / folder).rglob("*.h"))
+    return b"\n".join(
+        f"{path.relative_to(ROOT)}:{number}:".encode() + line
+        for path in headers
+        for number, line in enumerate(path.read_bytes().splitlines())
+        if b"NOLINT" in line)
+
+
+def stamp_folder():
+    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    folder = pathlib.Path(cache) / "temper" / "tidy"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def lint(entry, build, stamps, salt):
@@ -76,10 +95,9 @@ def main():
     entries = [e for e in entries if e["file"].startswith(source) and (not only or e["file"] in only)]
     if not entries:
         sys.exit("error: no source file matches " + build.name + "/compile_commands.json")
-    stamps = ROOT / "build" / "tidy"
-    stamps.mkdir(parents=True, exist_ok=True)
+    stamps = stamp_folder()
     version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
-    salt = version + (ROOT / ".clang-tidy").read_bytes()
+    salt = version + (ROOT / ".clang-tidy").read_bytes() + header_exceptions()
     start = time.monotonic()
     failed, skipped = [], 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:

@@ -6,6 +6,7 @@
 #include "temper/store/sqlite_store.h"
 #include "temper/target/cpu.h"
 #include "temper/tune/task.h"
+#include "temper/tune/version.h"
 
 namespace temper::e2e {
 namespace {
@@ -20,7 +21,10 @@ class Databases : public Programs {
   void fill(const std::string& name, int records = 20) const {
     const auto store = store::open_sqlite(file(name), store::OpenMode::Create);
     std::vector<record::Record> batch;
-    for (int i = 0; i < records; ++i) batch.push_back(measured(store::testing::matmul(i % 3), i, 1e-3));
+    for (int i = 0; i < records; ++i) {
+      batch.push_back(measured(store::testing::matmul(i % 3), i, 1e-3));
+      batch.back().temper_version = tune::version();
+    }
     store->append(batch);
   }
   /// Every command that opens a database says the same and leaves it alone.

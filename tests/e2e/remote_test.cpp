@@ -153,7 +153,8 @@ TEST_F(RemoteTuning, AKilledTunerLeavesTheRunnerFree) {
   const Outcome next = temper(tune("4"));
   EXPECT_EQ(next.code, 0) << next;
   expect_kept(before, true);
-  EXPECT_EQ(measured().size(), before.size() + 4);
+  EXPECT_GT(measured().size(), before.size()) << next;
+  EXPECT_LE(measured().size(), before.size() + 4) << "a time that others disturbed too much is none\n" << next;
   EXPECT_THAT(next.err, HasSubstr("times on " + address()));
 }
 

@@ -228,6 +228,12 @@ prefetch A C k 3)",
   at: stage C, loop k)"},
       {R"(prefetch_ahead A C k 1 E x -)", R"(UnknownLoop: there is no loop 'x'
   at: stage E)"},
+      {R"(compute_at C E n
+prefetch_ahead A C k 1 E m -
+cache_write E)",
+       R"(AlreadyScheduled: cache_write needs untouched loops
+  at: stage E
+  hint: call it before the stage's other primitives)"},
       {R"(prefetch A C k 2
 prefetch_ahead A C k 1 E m -)",
        R"(TwoPrefetches: 'A' is prefetched here already

@@ -88,8 +88,14 @@ class Generator {
     const Loop loop = random_.pick(serial);
     const schedule::Placement& place = s_[stage].compute;
     if (place.kind == PlacementKind::At && random_.chance(0.5)) {
-      // The loops outside, those inside of which the stage is computed, in any order.
-      std::vector<Loop> outside = s_.loops(name(place.loop.stage));
+      // Loops of the stage inside of which this one is computed, those of fused loops one by one.
+      std::vector<Loop> outside;
+      for (const Loop& l : s_.loops(name(place.loop.stage))) {
+        const schedule::Fuse* fuse = s_[l.stage].fuse_of(l.iter);
+        if (fuse == nullptr) outside.push_back(l);
+        for (std::size_t i = 0; fuse != nullptr && i < fuse->parts.size(); ++i)
+          outside.push_back({l.stage, fuse->parts[i]});
+      }
       random_.shuffle(outside);
       std::vector<schedule::Turn> turns;
       for (std::size_t i = 1; i < outside.size() && random_.chance(0.6); ++i)

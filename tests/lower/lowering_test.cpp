@@ -328,6 +328,7 @@ TEST(Lower, PrefetchesAShareOfALaterBlock) {
   EXPECT_EQ(prefetches("prefetch_ahead B C k.0 1 D n m*1\n"), 1);
   EXPECT_EQ(prefetches("prefetch_ahead B C k.0 3 D n m*3\n"), 3);
   EXPECT_EQ(prefetches("prefetch_ahead B C k.0 1 D m -\n"), 0) << "B is the same for all m";
+  EXPECT_EQ(prefetches("prefetch_ahead B C k.0 1 D n m*1\nunroll D m\n"), 6) << "six turns known";
   EXPECT_THROW(prefetches("prefetch_ahead B C k.0 65 D n -\n"), Error) << "too many for one place";
 }
 

@@ -268,6 +268,43 @@ TEST_F(SessionTest, RacesInTurn) {
   EXPECT_EQ(session().race(request).failure(), protocol::FAILURE_COMPILE_ERROR);
 }
 
+TEST_F(SessionTest, RacesTakeAgainWhatLaterSamplesShowToBeDisturbed) {
+  session().set_task(affine_task());
+  protocol::RaceRequest request;
+  request.set_id(3);
+  request.set_task(1);
+  request.add_artifacts(artifact_text("right"));
+  request.add_artifacts(artifact_text("right"));
+  *request.mutable_timing() = request_for("right").timing();
+  request.mutable_timing()->set_repeats(3);
+  request.mutable_timing()->set_retakes(4);
+  // The clock becomes faster in the last round: the samples before it do not count any more.
+  int probes = 0;
+  surroundings.probe_seconds = [&] { return ++probes < 9 ? 2e-6 : 1e-6; };
+  const protocol::RaceReply reply = session().race(request);
+  EXPECT_EQ(reply.failure(), protocol::FAILURE_NONE) << reply.reason();
+  for (const auto& racer : reply.racers()) EXPECT_EQ(racer.seconds_size(), 3);
+  EXPECT_GT(reply.disturbed().clock(), 0);
+}
+
+TEST_F(SessionTest, RacesEndWhereTheClockStaysSlow) {
+  session().set_task(affine_task());
+  protocol::RaceRequest request;
+  request.set_id(3);
+  request.set_task(1);
+  request.add_artifacts(artifact_text("right"));
+  *request.mutable_timing() = request_for("right").timing();
+  request.mutable_timing()->set_repeats(3);
+  request.mutable_timing()->set_retakes(2);
+  // Fast while the first sample is taken, then slow for good: after a while that is normal, but no sample beside the
+  // first.
+  int probes = 0;
+  surroundings.probe_seconds = [&] { return ++probes < 4 ? 1e-6 : 2e-6; };
+  const protocol::RaceReply reply = session().race(request);
+  ASSERT_EQ(reply.racers_size(), 1) << reply.reason();
+  EXPECT_LE(reply.racers(0).seconds_size() + reply.disturbed().clock(), 3 * 3 + 2) << "three each, two at the end";
+}
+
 TEST_F(SessionTest, AnswersUntilTheChannelEnds) {
   std::thread server([&] {
     Session served(theirs, faults, clock, surroundings, {});

@@ -16,12 +16,14 @@ target::Target avx2() {
   target::Target target;
   target.vector_bytes = 32;
   target.vector_registers = 16;
+  target.l2_bytes = 1 << 20;
   return target;
 }
 target::Target avx512() {
   target::Target target;
   target.vector_bytes = 64;
   target.vector_registers = 32;
+  target.l2_bytes = 1 << 20;
   return target;
 }
 

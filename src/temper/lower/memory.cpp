@@ -332,7 +332,7 @@ void Lowering::node(const nest::Prefetch& prefetch) {
     for (std::size_t c = 0; c < stage.dtypes.size(); ++c) {
       const std::int64_t line = kLineBytes / ir::bytes(stage.dtypes[c]);
       Affine at = flat_offset(prefetch.storage, prefetch.base);
-      at.add_scaled(prefetch.first, line);
+      at.add_scaled(fold(prefetch.first), line);
       for (std::int64_t i = 0; i < prefetch.lines; ++i)
         emit_.prefetch(buffer_of(prefetch.storage, static_cast<int>(c)), materialise(at + Affine(i * line)));
     }

@@ -264,7 +264,7 @@ void Builder::prefetch(const StageState& state, int iter, std::vector<Node>& out
       value = outside(p.ahead);
       for (const schedule::Turn& turn : p.turns) node.first.add_scaled(outside(turn.loop).form(), turn.lines);
     }
-    if (value.is_constant()) continue;  // one iteration: there is none later
+    if (value.is_constant()) continue;  // one iteration: there is none later in this segment
     const Var var = value.var;
     const Affine later = value.form() + Affine(p.distance);
     bool moves = false;

@@ -214,22 +214,34 @@ void Session::race(const protocol::RaceRequest& request, double start, protocol:
   const double end = start + 0.8 * (timing.time_limit_seconds() > 0 ? timing.time_limit_seconds() : 1e9);
   watch_.know(timing.best_probe_seconds());
   std::vector<std::vector<Reading>> readings(kernels.size());
-  for (int round = 0; round < timing.repeats() && (round == 0 || clock_->seconds() < end); ++round) {
+  /// Whether the sample was taken, and is not disturbed beside those before it.
+  const auto take = [&](int racer) {
+    const auto index = static_cast<std::size_t>(racer);
+    if (!watch_.settle()) {
+      reply.mutable_disturbed()->set_clock(reply.disturbed().clock() + 1);
+      return false;
+    }
+    warm_up(*kernels[index], timing, *clock_);
+    readings[index].push_back(
+        watch_.read([&] { return take_sample(*kernels[index], timing, reply.racers(racer).number(), *clock_); }));
+    if (judge(readings[index]).back() == Disturbance::None) return true;
+    watch_.pause();
+    return false;
+  };
+  int rounds = 0;
+  for (; rounds < timing.repeats() && (rounds == 0 || clock_->seconds() < end); ++rounds) {
     random.shuffle(order);
     for (const int racer : order) {
-      const auto index = static_cast<std::size_t>(racer);
-      TimedKernel& kernel = *kernels[index];
-      for (int attempt = 0; attempt <= std::max(timing.retakes(), 0); ++attempt) {
-        if (!watch_.settle()) {
-          reply.mutable_disturbed()->set_clock(reply.disturbed().clock() + 1);
-          continue;
-        }
-        warm_up(kernel, timing, *clock_);
-        readings[index].push_back(
-            watch_.read([&] { return take_sample(kernel, timing, reply.racers(racer).number(), *clock_); }));
-        if (judge(readings[index]).back() == Disturbance::None || clock_->seconds() >= end) break;
-        watch_.pause();
-      }
+      bool taken = take(racer);
+      for (int again = 0; !taken && again < timing.retakes() && clock_->seconds() < end; ++again) taken = take(racer);
+    }
+  }
+  // What was right when it was taken may be disturbed beside what came later; then others are taken in its place.
+  for (const int racer : order) {
+    const std::vector<Reading>& of_racer = readings[static_cast<std::size_t>(racer)];
+    for (int again = 0; again < timing.retakes() && clock_->seconds() < end; ++again) {
+      if (std::ranges::count(judge(of_racer), Disturbance::None) >= rounds) break;
+      take(racer);
     }
   }
   reply.set_best_probe_seconds(watch_.best_probe());

@@ -1,4 +1,4 @@
-// Annotation primitives: parallel, vectorize, unroll, prefetch.
+// Annotation primitives: parallel, vectorize, unroll, prefetch, prefetch_ahead.
 #include <algorithm>
 
 #include "temper/schedule/schedule.h"

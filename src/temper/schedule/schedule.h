@@ -205,8 +205,10 @@ class Schedule {
   ///       for k in 16:       →        for k in 16:
   ///         … B[n, k, 0:64]             prefetch line m of B[n + 1, k, 0:64]     (one line, turn m*1)
   ///                                     … B[n, k, 0:64]
-  /// Requires: as `prefetch`; `ahead` and the turns are loops of one stage, which may be fused, and stand outside of
-  /// `loop` (checked when the nest is built: NotOutside). Errors: as `prefetch`; NotALoop, EmptyShare.
+  /// Where one iteration of `ahead` is a segment of its own (one whole block before a shorter last one), nothing is
+  /// asked for there. Requires: as `prefetch`, but for the distance; `ahead` and the turns are loops of one stage, or
+  /// parts of a fused one, and stand outside of `loop` (checked when the nest is built: NotOutside). Errors:
+  /// UnknownStage, NotALoop, AnnotatedLoop, NotAConsumer, EmptyShare, TwoPrefetches.
   void prefetch_ahead(std::string_view source, Loop loop, std::int64_t lines, Loop ahead,
                       const std::vector<Turn>& turns);
 

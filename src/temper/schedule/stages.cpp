@@ -102,14 +102,16 @@ std::vector<ir::Expr> loads(const ir::StagePtr& source, const std::vector<ir::Ax
   return out;
 }
 
-/// Nothing but its definition says how the stage is computed, and no other stage is computed inside its loops.
+/// Nothing but its definition says how the stage is computed, and no other stage is computed inside its loops or asks
+/// for what they read later.
 bool untouched(const Schedule& schedule, int index) {
   const StageSchedule& stage = schedule[index];
   const auto is_inside = [&](const StageSchedule& other) {
     const auto here = [&](const Placement& place) {
       return place.kind == PlacementKind::At && place.loop.stage == index;
     };
-    return here(other.compute) || here(other.store);
+    const auto awaits = [&](const Prefetch& prefetch) { return prefetch.ahead.stage == index; };
+    return here(other.compute) || here(other.store) || std::ranges::any_of(other.prefetches, awaits);
   };
   if (std::any_of(schedule.stages().begin(), schedule.stages().end(), is_inside)) return false;
   return stage.splits.empty() && stage.fuses.empty() && stage.prefetches.empty() &&

@@ -1,5 +1,7 @@
 #include "temper/space/tile_stream.h"
 
+#include <algorithm>
+
 namespace temper::space {
 
 namespace {
@@ -15,11 +17,37 @@ std::int64_t tiles_of(const Stream& stream) {
   return tiles;
 }
 
+/// Whether what is reduced follows in memory within a block: an index that is no axis by itself stays outside of it.
+bool is_contiguous(const SingleReduction& r, const Operand& operand) {
+  for (std::size_t axis = r.rank(); axis < r.extents.size(); ++axis) {
+    if (r.extents[axis] > 1 && std::ranges::find(operand.direct, static_cast<int>(axis)) == operand.direct.end())
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-bool is_streamed(const Stream& stream, const target::Target& target) {
-  const std::int64_t tiles = tiles_of(stream);
-  return tiles > 1 && 2 * stream.block_bytes <= target.l2_bytes && lines_of(stream.step_bytes) <= kMostLines * tiles;
+std::optional<Stream> stream_of(const SingleReduction& r, const Operand& operand, const BlockedCopy& copy,
+                                std::span<const TileLoop> tiles, const target::Target& target) {
+  const auto blocks =
+      std::find_if(tiles.rbegin(), tiles.rend(), [&](const TileLoop& tile) { return tile.axis == copy.block_axis; });
+  const std::int64_t whole_blocks = r.extents[static_cast<std::size_t>(copy.block_axis)] / copy.width;
+  if (blocks == tiles.rend() || whole_blocks < 2 || copy.width < 2 || !is_contiguous(r, operand)) return std::nullopt;
+  Stream stream{.cache = copy.cache, .blocks = blocks->loop, .repeats = {}};
+  for (auto tile = blocks.base(); tile != tiles.end(); ++tile) {
+    const Dependence dependence = operand.axes[static_cast<std::size_t>(tile->axis)];
+    if (dependence == Dependence::None || dependence == Dependence::Periodic)
+      stream.repeats.push_back({tile->loop, tile->count});
+  }
+  const std::int64_t row_bytes = copy.width * ir::bytes(operand.stage->dtypes.front());
+  stream.step_bytes = copy.step_rows * row_bytes;
+  std::int64_t block_bytes = row_bytes;
+  for (std::size_t axis = r.rank(); axis < r.extents.size(); ++axis) block_bytes *= r.extents[axis];
+  const std::int64_t repeated = tiles_of(stream);
+  if (repeated == 1 || 2 * block_bytes > target.l2_bytes || lines_of(stream.step_bytes) > kMostLines * repeated)
+    return std::nullopt;
+  return stream;
 }
 
 std::int64_t steps_per_request(const Stream& stream, std::int64_t steps) {

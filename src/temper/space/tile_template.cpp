@@ -464,28 +464,28 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
 
   std::optional<Stream> stream;
   if (!packed_once.empty() && !channels.empty()) {
-    const Operand& operand = r.operands[static_cast<std::size_t>(plan.packed)];
     const auto trips = [](std::int64_t of, std::int64_t by) { return (of + by - 1) / by; };
-    const bool along_vectors = plan.block_axis == plan.vector_axis;
-    stream = Stream{.cache = packed_once, .blocks = along_vectors ? vector_parts[0] : row_outer.back(), .repeats = {}};
-    const std::int64_t column_bytes = (along_vectors ? nv * v : rows) * ir::bytes(operand.stage->dtypes.front());
-    stream->block_bytes = stream->step_bytes = column_bytes;
-    for (std::size_t i = 0; i < r.window.size(); ++i) stream->block_bytes *= extent(static_cast<int>(rank + i));
-    stream->step_bytes *= unroll * (kw_mode == 2 ? 1 : kw);
-    for (auto loop = std::find(tiles.begin(), tiles.end(), stream->blocks) + 1; loop != tiles.end(); ++loop) {
-      std::int64_t count = 1;
-      if (*loop == vector_parts[0]) count = trips(extent(plan.vector_axis), nv * v);
-      if (!second_outer.empty() && *loop == second_outer[0]) count = trips(extent(plan.second_axis), second);
-      if (!row_outer.empty() && *loop == row_outer.back())
-        count = trips(block > 0 ? block : extent(plan.row_axis), rows);
-      if (block > 0 && *loop == row_outer[0]) count = trips(extent(plan.row_axis), block);
-      for (std::size_t i = 0; i < others.size(); ++i) {
-        if (*loop == others[i] && repeats_along(operand.axes[static_cast<std::size_t>(other_axes[i])]))
-          count = extent(other_axes[i]);
+    std::vector<TileLoop> tile_loops;
+    for (const Loop& loop : tiles) {
+      TileLoop tile{loop, -1, 1};
+      if (loop == vector_parts[0]) {
+        tile = {loop, plan.vector_axis, trips(extent(plan.vector_axis), nv * v)};
+      } else if (!second_outer.empty() && loop == second_outer[0]) {
+        tile = {loop, plan.second_axis, trips(extent(plan.second_axis), second)};
+      } else if (!row_outer.empty() && loop == row_outer.back()) {
+        tile = {loop, plan.row_axis, trips(block > 0 ? block : extent(plan.row_axis), rows)};
+      } else if (block > 0 && loop == row_outer[0]) {
+        tile = {loop, plan.row_axis, trips(extent(plan.row_axis), block)};
+      } else {
+        const auto other = std::find(others.begin(), others.end(), loop);
+        const int axis = other_axes[static_cast<std::size_t>(other - others.begin())];
+        tile = {loop, axis, extent(axis)};
       }
-      stream->repeats.push_back({*loop, count});
+      tile_loops.push_back(tile);
     }
-    if (!is_streamed(*stream, target)) stream.reset();
+    const BlockedCopy copy{packed_once, plan.block_axis, plan.block_axis == plan.vector_axis ? nv * v : rows,
+                           unroll * (kw_mode == 2 ? 1 : kw)};
+    stream = stream_of(r, r.operands[static_cast<std::size_t>(plan.packed)], copy, tile_loops, target);
   }
 
   // The reduction, over the tile.
