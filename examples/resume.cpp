@@ -11,9 +11,10 @@
 
 namespace {
 
-/// Tunes into the file; notes what was tried, and asks for a stop once `stop_after` candidates were measured.
+/// Tunes into the file; notes what was measured, and asks for a stop once `stop_after` candidates were tried. A time
+/// that other processes disturbed too much is none: it is not kept, and may be taken again.
 temper::tune::Report tune_into(const std::filesystem::path& file, const temper::tune::Task& task,
-                               std::int64_t stop_after, std::multiset<std::string>& tried) {
+                               std::int64_t stop_after, std::multiset<std::string>& measured) {
   const auto store = temper::store::open_sqlite(file, temper::store::OpenMode::Create);
   temper::tune::Options options;
   options.store = store.get();
@@ -21,7 +22,7 @@ temper::tune::Report tune_into(const std::filesystem::path& file, const temper::
   options.batch = 8;
   options.progress = [&](const temper::tune::Event& event) {
     if (!event.trial) return;
-    tried.insert(event.trial->candidate);
+    if (event.trial->failure != temper::record::FailureKind::Unstable) measured.insert(event.trial->candidate);
     if (event.task_trials == stop_after) options.cancellation.request();  // also from any thread, or a signal handler
   };
   return temper::tune::tune({&task, 1}, options);
@@ -34,15 +35,16 @@ int main() try {
   const tune::Task task = tune::task_from_spec("matmul(m=64,n=128,k=96)", 1);
   const std::filesystem::path file = "resume.db";
   std::filesystem::remove(file);
-  std::multiset<std::string> tried;
-  const tune::Report first = tune_into(file, task, 12, tried);
-  const tune::Report second = tune_into(file, task, -1, tried);
+  std::multiset<std::string> measured;
+  const tune::Report first = tune_into(file, task, 12, measured);
+  const std::size_t known = measured.size();
+  const tune::Report second = tune_into(file, task, -1, measured);
   const tune::TaskReport& report = second.tasks.front();
   std::printf("stopped after %d, went on with %d known and %d more; best %s\n", static_cast<int>(first.trials),
               static_cast<int>(report.resumed), static_cast<int>(report.trials), report.best_candidate.c_str());
   bool twice = false;
-  for (const std::string& candidate : tried) twice = twice || tried.count(candidate) > 1;
-  const bool whole = first.cancelled && !second.cancelled && report.resumed >= first.trials;
+  for (const std::string& candidate : measured) twice = twice || measured.count(candidate) > 1;
+  const bool whole = first.cancelled && !second.cancelled && static_cast<std::size_t>(report.resumed) >= known;
   return whole && !twice ? EXIT_SUCCESS : EXIT_FAILURE;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -108,6 +108,15 @@ TEST(ThreadPool, PinsWorkersToTheGivenCpus) {
   EXPECT_EQ(allowed_cpus(), allowed) << "the caller is not pinned";
 }
 
+TEST(PinnedThread, GivesTheCpusBack) {
+  const std::vector<int> before = allowed_cpus();
+  {
+    const PinnedThread pinned(before.back());
+    EXPECT_EQ(allowed_cpus(), std::vector<int>{before.back()});
+  }
+  EXPECT_EQ(allowed_cpus(), before);
+}
+
 TEST(Scratch, GivesEachThreadItsOwnAlignedPart) {
   Scratch scratch;
   scratch.reserve(3, 100);

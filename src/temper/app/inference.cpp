@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "temper/app/difference.h"
 #include "temper/support/error.h"
@@ -9,8 +10,9 @@
 
 namespace temper::app {
 
-Inference::Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads, bool time_steps)
-    : executor_(plan, {.threads = threads, .cpus = {}, .time_steps = time_steps}) {
+Inference::Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads, bool time_steps,
+                     std::vector<int> cpus)
+    : executor_(plan, {.threads = threads, .cpus = std::move(cpus), .time_steps = time_steps}) {
   const auto memory_of = [&](std::int32_t number) {
     const runtime::PlanTensor& tensor = plan->tensors[static_cast<std::size_t>(number)];
     try {

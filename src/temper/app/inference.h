@@ -16,7 +16,9 @@ namespace temper::app {
 class Inference {
  public:
   /// Throws as `runtime::Executor`, and Error{Io} that names the tensor when there is no memory for one.
-  Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads, bool time_steps = false);
+  /// `cpus`: as `runtime::ExecutorOptions::cpus`.
+  Inference(const std::shared_ptr<const runtime::Plan>& plan, int threads, bool time_steps = false,
+            std::vector<int> cpus = {});
 
   const runtime::Plan& plan() const { return executor_.plan(); }
   /// Fills f32 and f64 inputs with numbers from [0, 1), integers with zeros; the same for the same seed.

@@ -1,10 +1,11 @@
 #include "temper/app/model_race.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "temper/app/exclusive.h"
-#include "temper/peers/child_process.h"
 #include "temper/peers/peer.h"
+#include "temper/runtime/thread_pool.h"
 #include "temper/support/clock.h"
 #include "temper/support/error.h"
 
@@ -40,9 +41,12 @@ peers::Peer checked_peer(const std::string& name, const peers::PeerWork& work, c
 
 ModelTimes race_models(const std::vector<NamedPlan>& plans, const peers::PeerWork& work, const RaceOptions& options) {
   ModelTimes out;
+  std::vector<int> cores = runtime::allowed_cpus();
+  const bool are_pinned = std::cmp_less_equal(options.threads, cores.size());
+  cores.resize(are_pinned ? static_cast<std::size_t>(options.threads) : 0);
   std::vector<std::unique_ptr<Inference>> models;
   for (const NamedPlan& plan : plans) {
-    models.push_back(std::make_unique<Inference>(plan.plan, options.threads));
+    models.push_back(std::make_unique<Inference>(plan.plan, options.threads, false, cores));
     models.back()->fill_random(options.seed);
   }
   std::vector<std::optional<peers::Peer>> started;
@@ -70,7 +74,11 @@ ModelTimes race_models(const std::vector<NamedPlan>& plans, const peers::PeerWor
   interleave.budget_seconds = options.budget_seconds;
   interleave.seed = options.seed;
   interleave.cancellation = options.cancellation;
-  out.sides = interleave_alone(sides, interleave);
+  {
+    std::optional<runtime::PinnedThread> pinned;
+    if (are_pinned) pinned.emplace(cores.front());
+    out.sides = interleave_alone(sides, interleave);
+  }
   std::size_t side = models.size();
   for (std::size_t i = 0; i < started.size(); ++i) {
     if (started[i]) out.peers[i].times = std::move(out.sides[side++]);

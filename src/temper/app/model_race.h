@@ -40,8 +40,9 @@ struct RaceOptions {
   CancellationToken cancellation;
 };
 
-/// Runs the plans, and the peers on the model (see `peer_work`), with equal threads on the same cores and the machine
-/// to themselves. Throws Error{Cancelled}, and what `Inference` throws.
+/// Runs the plans, and the peers on the model (see `peer_work`), with equal threads on the same cores, the first that
+/// this process may use, and the machine to themselves. Where there are fewer cores than threads, plans are not pinned.
+/// Throws Error{Cancelled}, and what `Inference` throws.
 ModelTimes race_models(const std::vector<NamedPlan>& plans, const peers::PeerWork& work, const RaceOptions& options);
 
 /// Kernels that win alone can lose together: they meet other caches, and other neighbours. Whether `tuned` takes longer

@@ -33,13 +33,16 @@ T wait_for_change(const std::atomic<T>& value, T old) {
 }
 
 /// Pins the calling thread; an error number of the system, or 0.
-int set_affinity(int cpu) {
-  std::vector<cpu_set_t> set(static_cast<std::size_t>(cpu) / CPU_SETSIZE + 1);
+/// The calling thread's. `cpus`: at least one.
+int set_affinity(std::span<const int> cpus) {
+  std::vector<cpu_set_t> set(static_cast<std::size_t>(*std::ranges::max_element(cpus)) / CPU_SETSIZE + 1);
   const std::size_t size = set.size() * sizeof(cpu_set_t);
   CPU_ZERO_S(size, set.data());
-  CPU_SET_S(static_cast<unsigned>(cpu), size, set.data());
+  for (const int cpu : cpus) CPU_SET_S(static_cast<unsigned>(cpu), size, set.data());
   return pthread_setaffinity_np(pthread_self(), size, set.data());
 }
+
+int set_affinity(int cpu) { return set_affinity({&cpu, 1}); }
 
 }  // namespace
 
@@ -145,5 +148,9 @@ void pin_current_thread(int cpu) {
     throw Error(ErrorCode::Io, "cannot pin a thread to CPU " + std::to_string(cpu) + ": " + std::strerror(error));
   }
 }
+
+PinnedThread::PinnedThread(int cpu) : before_(allowed_cpus()) { pin_current_thread(cpu); }
+
+PinnedThread::~PinnedThread() { set_affinity(before_); }
 
 }  // namespace temper::runtime

@@ -74,4 +74,17 @@ std::vector<int> allowed_cpus();
 /// Pins the calling thread. Throws Error{Io} when the system refuses.
 void pin_current_thread(int cpu);
 
+/// Pins the calling thread while it lives; then that thread may use the CPUs from before.
+class PinnedThread {
+ public:
+  /// Throws as `pin_current_thread`.
+  explicit PinnedThread(int cpu);
+  ~PinnedThread();
+  PinnedThread(const PinnedThread&) = delete;
+  PinnedThread& operator=(const PinnedThread&) = delete;
+
+ private:
+  std::vector<int> before_;
+};
+
 }  // namespace temper::runtime
