@@ -8,11 +8,12 @@
 #include <string>
 
 #include "kernel.h"
+#include "temper/tune/verdict.h"
 
 namespace {
 
-/// Tunes into the file; notes what was measured, and asks for a stop once `stop_after` candidates were tried. A time
-/// that other processes disturbed too much is none: it is not kept, and may be taken again.
+/// Tunes into the file; notes what was measured, and asks for a stop once `stop_after` candidates were tried. A default
+/// whose time other processes disturbed too much is left out: every gain is told against it, so it is timed once more.
 temper::tune::Report tune_into(const std::filesystem::path& file, const temper::tune::Task& task,
                                std::int64_t stop_after, std::multiset<std::string>& measured) {
   const auto store = temper::store::open_sqlite(file, temper::store::OpenMode::Create);
@@ -22,7 +23,9 @@ temper::tune::Report tune_into(const std::filesystem::path& file, const temper::
   options.batch = 8;
   options.progress = [&](const temper::tune::Event& event) {
     if (!event.trial) return;
-    if (event.trial->failure != temper::record::FailureKind::Unstable) measured.insert(event.trial->candidate);
+    const bool is_spoilt_default = event.trial->origin == temper::tune::kDefaultOrigin &&
+                                   event.trial->failure == temper::record::FailureKind::Unstable;
+    if (!is_spoilt_default) measured.insert(event.trial->candidate);
     if (event.task_trials == stop_after) options.cancellation.request();  // also from any thread, or a signal handler
   };
   return temper::tune::tune({&task, 1}, options);

@@ -296,22 +296,24 @@ TEST(Lower, FusedAxesAreContiguous) {
   }
 }
 
+int prefetches(const std::string& compute, const std::string& trace) {
+  int found = 0;
+  for (const Phase& phase : lowered(compute, trace).run) found += count(phase.body)[Op::Prefetch];
+  return found;
+}
+
 TEST(Lower, PrefetchesTheLinesOfALaterIteration) {
   const std::string compute =
       "placeholder A[m: 6, k: 64]: f32\nplaceholder B[k: 64, n: 32]: f32\nstage C[m: 6, n: 32]: f32\n"
       "  reducer sum associative commutative identity 0.0 combine #0 + #1\n  over [k: 64]\n"
       "  body A[m, k] * B[k, n]\noutput C\n";
   const std::string tile = "split C k 4 peel\nreorder C k.0,k.1,m,n\n";
-  const auto prefetches = [&](const std::string& trace) {
-    int found = 0;
-    for (const Phase& phase : lowered(compute, tile + trace).run) found += count(phase.body)[Op::Prefetch];
-    return found;
-  };
-  EXPECT_EQ(prefetches(""), 0);
-  EXPECT_EQ(prefetches("prefetch B C k.1 8\n"), 2) << "a row of 32 numbers is two lines";
-  EXPECT_EQ(prefetches("prefetch B C k.0 1\n"), 8) << "four rows";
-  EXPECT_EQ(prefetches("prefetch A C k.0 1\nprefetch B C k.0 1\n"), 14) << "and one line of each row of A";
-  EXPECT_EQ(prefetches("prefetch B C m 1\n"), 0) << "B does not depend on m";
+  EXPECT_EQ(prefetches(compute, tile), 0);
+  EXPECT_EQ(prefetches(compute, tile + "prefetch B C k.1 8\n"), 2) << "a row of 32 numbers is two lines";
+  EXPECT_EQ(prefetches(compute, tile + "prefetch B C k.0 1\n"), 8) << "four rows";
+  EXPECT_EQ(prefetches(compute, tile + "prefetch A C k.0 1\nprefetch B C k.0 1\n"), 14)
+      << "and one line of each row of A";
+  EXPECT_EQ(prefetches(compute, tile + "prefetch B C m 1\n"), 0) << "B does not depend on m";
 }
 
 TEST(Lower, PrefetchesAShareOfALaterBlock) {
@@ -319,17 +321,12 @@ TEST(Lower, PrefetchesAShareOfALaterBlock) {
       "placeholder A[m: 6, k: 64]: f32\nplaceholder B[n: 8, k: 64]: f32\nstage C[n: 8, m: 6]: f32\n"
       "  reducer sum associative commutative identity 0.0 combine #0 + #1\n  over [k: 64]\n"
       "  body A[m, k] * B[n, k]\nstage D[n: 8, m: 6]: f32\n  body C[n, m] * 2.0\noutput D\n";
-  const auto prefetches = [&](const std::string& trace) {
-    int found = 0;
-    for (const Phase& phase : lowered(compute, "compute_at C D m\nsplit C k 32 peel\n" + trace).run)
-      found += count(phase.body)[Op::Prefetch];
-    return found;
-  };
-  EXPECT_EQ(prefetches("prefetch_ahead B C k.0 1 D n m*1\n"), 1);
-  EXPECT_EQ(prefetches("prefetch_ahead B C k.0 3 D n m*3\n"), 3);
-  EXPECT_EQ(prefetches("prefetch_ahead B C k.0 1 D m -\n"), 0) << "B is the same for all m";
-  EXPECT_EQ(prefetches("prefetch_ahead B C k.0 1 D n m*1\nunroll D m\n"), 6) << "six turns known";
-  EXPECT_THROW(prefetches("prefetch_ahead B C k.0 65 D n -\n"), Error) << "too many for one place";
+  const std::string base = "compute_at C D m\nsplit C k 32 peel\n";
+  EXPECT_EQ(prefetches(compute, base + "prefetch_ahead B C k.0 1 D n m*1\n"), 1);
+  EXPECT_EQ(prefetches(compute, base + "prefetch_ahead B C k.0 3 D n m*3\n"), 3);
+  EXPECT_EQ(prefetches(compute, base + "prefetch_ahead B C k.0 1 D m -\n"), 0) << "B is the same for all m";
+  EXPECT_EQ(prefetches(compute, base + "prefetch_ahead B C k.0 1 D n m*1\nunroll D m\n"), 6) << "six turns known";
+  EXPECT_THROW(prefetches(compute, base + "prefetch_ahead B C k.0 65 D n -\n"), Error) << "too many for one place";
 }
 
 // The sum reads A through E alone, which is computed in its loop.
@@ -339,14 +336,11 @@ TEST(Lower, PrefetchesWhatAStageInsideTheLoopReads) {
       "stage S[i: 4]: f32\n  reducer sum associative commutative identity 0.0 combine #0 + #1\n  over [k: 64]\n"
       "  body E[i, k]\n"
       "stage O[i: 4, j: 64]: f32\n  body E[i, j] / S[i]\noutput O\n";
-  const auto prefetches = [&](const std::string& trace) {
-    int found = 0;
-    for (const Phase& phase : lowered(compute, "split S k 32 peel\ncompute_at S O i\n" + trace).run)
-      found += count(phase.body)[Op::Prefetch];
-    return found;
-  };
-  EXPECT_EQ(prefetches("compute_at E S k.0\nstore_at E O i\nprefetch A S k.0 2\n"), 2) << "32 numbers are two lines";
-  EXPECT_THROW(prefetches("compute_at E O i\nprefetch A S k.0 2\n"), schedule::ScheduleError) << "E is done before";
+  const std::string base = "split S k 32 peel\ncompute_at S O i\n";
+  EXPECT_EQ(prefetches(compute, base + "compute_at E S k.0\nstore_at E O i\nprefetch A S k.0 2\n"), 2)
+      << "32 numbers are two lines";
+  EXPECT_THROW(prefetches(compute, base + "compute_at E O i\nprefetch A S k.0 2\n"), schedule::ScheduleError)
+      << "E is done before";
 }
 
 // Where P is read is not known ahead, but P does not read A.
@@ -355,10 +349,7 @@ TEST(Lower, PrefetchesBesideAStageThatIsReadAnywhere) {
       "placeholder A[i: 4, j: 64]: f32\nplaceholder B[i: 4]: f32\nplaceholder I[i: 4]: i64\n"
       "stage P[i: 4]: f32\n  body B[i] * 2.0\n"
       "stage R[i: 4, j: 64]: f32\n  body A[i, j] * P[I[i]]\noutput R\n";
-  int found = 0;
-  for (const Phase& phase : lowered(compute, "split R j 32 peel\ncompute_at P R j.0\nprefetch A R j.0 2\n").run)
-    found += count(phase.body)[Op::Prefetch];
-  EXPECT_EQ(found, 2);
+  EXPECT_EQ(prefetches(compute, "split R j 32 peel\ncompute_at P R j.0\nprefetch A R j.0 2\n"), 2);
 }
 
 TEST(Lower, TailsAreMasked) {

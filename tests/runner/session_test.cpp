@@ -250,16 +250,21 @@ TEST_F(SessionTest, TakesTheGivenNumber) {
   EXPECT_EQ(session().measure(request).number(), 7);
 }
 
-TEST_F(SessionTest, RacesInTurn) {
-  session().set_task(affine_task());
+protocol::RaceRequest race_request(const std::vector<std::string>& kernels, int repeats, int retakes) {
   protocol::RaceRequest request;
   request.set_id(3);
   request.set_task(1);
   request.set_seed(5);
-  request.add_artifacts(artifact_text("right"));
-  request.add_artifacts(artifact_text("wrong"));
-  *request.mutable_timing() = request_for("right").timing();
-  request.mutable_timing()->set_repeats(4);
+  for (const std::string& kernel : kernels) request.add_artifacts(artifact_text(kernel));
+  *request.mutable_timing() = request_for(kernels.front()).timing();
+  request.mutable_timing()->set_repeats(repeats);
+  request.mutable_timing()->set_retakes(retakes);
+  return request;
+}
+
+TEST_F(SessionTest, RacesInTurn) {
+  session().set_task(affine_task());
+  protocol::RaceRequest request = race_request({"right", "wrong"}, 4, request_for("right").timing().retakes());
   const protocol::RaceReply reply = session().race(request);
   EXPECT_EQ(reply.failure(), protocol::FAILURE_NONE) << reply.reason();
   ASSERT_EQ(reply.racers_size(), 2);
@@ -270,14 +275,7 @@ TEST_F(SessionTest, RacesInTurn) {
 
 TEST_F(SessionTest, RacesTakeAgainWhatLaterSamplesShowToBeDisturbed) {
   session().set_task(affine_task());
-  protocol::RaceRequest request;
-  request.set_id(3);
-  request.set_task(1);
-  request.add_artifacts(artifact_text("right"));
-  request.add_artifacts(artifact_text("right"));
-  *request.mutable_timing() = request_for("right").timing();
-  request.mutable_timing()->set_repeats(3);
-  request.mutable_timing()->set_retakes(4);
+  const protocol::RaceRequest request = race_request({"right", "right"}, 3, 4);
   // The clock becomes faster in the last round: the samples before it do not count any more.
   int probes = 0;
   surroundings.probe_seconds = [&] { return ++probes < 9 ? 2e-6 : 1e-6; };
@@ -289,13 +287,7 @@ TEST_F(SessionTest, RacesTakeAgainWhatLaterSamplesShowToBeDisturbed) {
 
 TEST_F(SessionTest, RacesEndWhereTheClockStaysSlow) {
   session().set_task(affine_task());
-  protocol::RaceRequest request;
-  request.set_id(3);
-  request.set_task(1);
-  request.add_artifacts(artifact_text("right"));
-  *request.mutable_timing() = request_for("right").timing();
-  request.mutable_timing()->set_repeats(3);
-  request.mutable_timing()->set_retakes(2);
+  const protocol::RaceRequest request = race_request({"right"}, 3, 2);
   // Fast while the first sample is taken, then slow for good: after a while that is normal, but no sample beside the
   // first.
   int probes = 0;

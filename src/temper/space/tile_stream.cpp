@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "temper/analysis/affine.h"
+
 namespace temper::space {
 
 namespace {
@@ -9,7 +11,7 @@ namespace {
 constexpr std::int64_t kLineBytes = 64;
 constexpr std::int64_t kMostLines = 32;
 
-std::int64_t lines_of(std::int64_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes; }
+std::int64_t lines_of(std::int64_t bytes) { return analysis::ceil_div(bytes, kLineBytes); }
 
 std::int64_t tiles_of(const Stream& stream) {
   std::int64_t tiles = 1;
@@ -53,8 +55,8 @@ std::optional<Stream> stream_of(const SingleReduction& r, const Operand& operand
 std::int64_t steps_per_request(const Stream& stream, std::int64_t steps) {
   const std::int64_t tiles = tiles_of(stream);
   std::int64_t best = 1;
-  for (std::int64_t d = 1; d <= steps; ++d) {
-    if (steps % d == 0 && lines_of(d * stream.step_bytes) <= tiles) best = d;
+  for (std::int64_t d = 1; d <= steps && lines_of(d * stream.step_bytes) <= tiles; ++d) {
+    if (steps % d == 0) best = d;
   }
   return best;
 }
@@ -67,7 +69,7 @@ void prefetch_next_block(schedule::Schedule& s, const Stream& stream, schedule::
     if (repeat->count > 1) turns.push_back({repeat->loop, tiles});
     tiles *= repeat->count;
   }
-  const std::int64_t share = (lines + tiles - 1) / tiles;
+  const std::int64_t share = analysis::ceil_div(lines, tiles);
   for (schedule::Turn& turn : turns) turn.lines *= share;
   s.prefetch_ahead(stream.cache, loop, share, stream.blocks, turns);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "temper/analysis/affine.h"
 #include "temper/space/knob_values.h"
 #include "temper/space/tile_packing.h"
 #include "temper/space/tile_stream.h"
@@ -464,18 +465,17 @@ void apply_tile(Schedule& s, Knobs& knobs, const target::Target& target, const S
 
   std::optional<Stream> stream;
   if (!packed_once.empty() && !channels.empty()) {
-    const auto trips = [](std::int64_t of, std::int64_t by) { return (of + by - 1) / by; };
     std::vector<TileLoop> tile_loops;
     for (const Loop& loop : tiles) {
       TileLoop tile{loop, -1, 1};
       if (loop == vector_parts[0]) {
-        tile = {loop, plan.vector_axis, trips(extent(plan.vector_axis), nv * v)};
+        tile = {loop, plan.vector_axis, analysis::ceil_div(extent(plan.vector_axis), nv * v)};
       } else if (!second_outer.empty() && loop == second_outer[0]) {
-        tile = {loop, plan.second_axis, trips(extent(plan.second_axis), second)};
+        tile = {loop, plan.second_axis, analysis::ceil_div(extent(plan.second_axis), second)};
       } else if (!row_outer.empty() && loop == row_outer.back()) {
-        tile = {loop, plan.row_axis, trips(block > 0 ? block : extent(plan.row_axis), rows)};
+        tile = {loop, plan.row_axis, analysis::ceil_div(block > 0 ? block : extent(plan.row_axis), rows)};
       } else if (block > 0 && loop == row_outer[0]) {
-        tile = {loop, plan.row_axis, trips(extent(plan.row_axis), block)};
+        tile = {loop, plan.row_axis, analysis::ceil_div(extent(plan.row_axis), block)};
       } else {
         const auto other = std::find(others.begin(), others.end(), loop);
         const int axis = other_axes[static_cast<std::size_t>(other - others.begin())];
