@@ -99,7 +99,7 @@ def meta_schedule(kept, arguments):
             stale.unlink()
         report = ask("tune", "--op", spec, "--budget", f"{seconds / 100:.2f}s", "--db", database)
         bench = ask("bench", "--op", spec, "--db", database, "--peer", "onednn")["workloads"][0]
-        ratio = bench["temper"]["median_seconds"] / bench["peers"][0]["median_seconds"]
+        ratio = 1 / bench["best_ratio"]
         print(f"| {name} | {report['wall_seconds']:.1f} | {ratio:.3f} | {reached} | {seconds} |", flush=True)
 
 

@@ -272,7 +272,7 @@ def models_table(steps):
                 if bench is None or checked is None:
                     break
                 workload = bench["workloads"][0]
-                cells.append(time_text(workload["temper"]["median_seconds"]))
+                cells.append(time_text(workload["temper"]["quartile_seconds"]))
                 for peer in workload["peers"]:
                     cells.append(f"{peer['ratio']:.2f}x")
                     columns.setdefault((state, peer["name"]), []).append(peer["ratio"])
@@ -300,9 +300,9 @@ def suite_table(steps):
             continue
         measured = bench["workloads"][0]
         times = {peer["name"]: peer for peer in measured["peers"]}
-        cells = [f"{time_text(times[p]['median_seconds'])}: {times[p]['ratio']:.2f}x" if p in times else "-"
+        cells = [f"{time_text(times[p]['quartile_seconds'])}: {times[p]['ratio']:.2f}x" if p in times else "-"
                  for p in OPERATOR_PEERS]
-        lines.append(row([workload["name"], time_text(measured["temper"]["median_seconds"]), *cells,
+        lines.append(row([workload["name"], time_text(measured["temper"]["quartile_seconds"]), *cells,
                           f"{measured['best_ratio']:.2f}"]))
         groups.setdefault(workload["name"].split("_")[0], []).append(measured["best_ratio"])
     if not lines:
@@ -326,8 +326,8 @@ def correctness_lines(steps):
 def report(steps, options):
     cpu = json.loads(subprocess.run([TEMPER, "target", "--json"], stdout=subprocess.PIPE, check=True).stdout)
     scale = "" if options.budget_scale == 1 else f", with {options.budget_scale:g} of the usual time for tuning"
-    head = (f"Whole models on {cpu['cpu']} ({cpu['microarchitecture']}), `make figures`{scale}: medians, each side of a row in turn in "
-            "one run; a ratio above 1 says that Temper is faster. Load and peak memory of the tuned bundle: parts of what ONNX "
+    head = (f"Whole models on {cpu['cpu']} ({cpu['microarchitecture']}), `make figures`{scale}: lower quartiles, each side of a row in "
+            "turn in one run; a ratio above 1 says that Temper is faster. Load and peak memory of the tuned bundle: parts of what ONNX "
             "Runtime takes.")
     return "\n".join([head, "", *models_table(steps), *suite_table(steps), *correctness_lines(steps)])
 

@@ -13,8 +13,7 @@ namespace {
 peers::SideTimes side(const std::vector<double>& samples) {
   peers::SideTimes times;
   times.samples = samples;
-  times.min_seconds = *std::ranges::min_element(samples);
-  times.median_seconds = peers::median(samples);
+  peers::summarize(times);
   return times;
 }
 

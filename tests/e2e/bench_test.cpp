@@ -20,7 +20,8 @@ class Bench : public Programs {
 
   static void expect_times(const nlohmann::json& side) {
     EXPECT_GT(side["min_seconds"].get<double>(), 0);
-    EXPECT_GE(side["median_seconds"].get<double>(), side["min_seconds"].get<double>());
+    EXPECT_GE(side["quartile_seconds"].get<double>(), side["min_seconds"].get<double>());
+    EXPECT_GE(side["median_seconds"].get<double>(), side["quartile_seconds"].get<double>());
   }
 };
 
@@ -42,7 +43,7 @@ TEST_F(Bench, EveryFieldIsThere) {
   for (const nlohmann::json& peer : work["peers"]) {
     expect_times(peer);
     EXPECT_FALSE(peer["version"].get<std::string>().empty());
-    const double ratio = peer["median_seconds"].get<double>() / work["temper"]["median_seconds"].get<double>();
+    const double ratio = peer["quartile_seconds"].get<double>() / work["temper"]["quartile_seconds"].get<double>();
     EXPECT_NEAR(peer["ratio"].get<double>(), ratio, 1e-9 * ratio);
     best = std::min(best, ratio);
   }
@@ -58,9 +59,9 @@ TEST_F(Bench, ScalingTimesOneThreadInTheSameRun) {
   EXPECT_EQ(one["threads"], 1);
   EXPECT_EQ(two["threads"], 2);
   EXPECT_FALSE(one.contains("scaling"));
-  const auto median = [](const nlohmann::json& side) { return side["median_seconds"].get<double>(); };
-  EXPECT_DOUBLE_EQ(two["scaling"]["temper"].get<double>(), median(one["temper"]) / median(two["temper"]));
-  EXPECT_DOUBLE_EQ(two["scaling"]["onednn"].get<double>(), median(one["peers"][0]) / median(two["peers"][0]));
+  const auto time = [](const nlohmann::json& side) { return side["quartile_seconds"].get<double>(); };
+  EXPECT_DOUBLE_EQ(two["scaling"]["temper"].get<double>(), time(one["temper"]) / time(two["temper"]));
+  EXPECT_DOUBLE_EQ(two["scaling"]["onednn"].get<double>(), time(one["peers"][0]) / time(two["peers"][0]));
 }
 
 TEST_F(Bench, TimesTheKernelsOfOtherDatabases) {
@@ -75,7 +76,7 @@ TEST_F(Bench, TimesTheKernelsOfOtherDatabases) {
   for (const nlohmann::json& other : work["against"]) {
     expect_times(other);
     EXPECT_DOUBLE_EQ(other["ratio"].get<double>(),
-                     other["median_seconds"].get<double>() / work["temper"]["median_seconds"].get<double>());
+                     other["quartile_seconds"].get<double>() / work["temper"]["quartile_seconds"].get<double>());
   }
 }
 
@@ -88,7 +89,8 @@ TEST_F(Bench, EveryStepOfAModelIsTimed) {
   for (const nlohmann::json& step : steps) {
     EXPECT_FALSE(step["step"].get<std::string>().empty());
     EXPECT_FALSE(step["task"].get<std::string>().empty());
-    expect_times(step);
+    EXPECT_GT(step["min_seconds"].get<double>(), 0);
+    EXPECT_GE(step["median_seconds"].get<double>(), step["min_seconds"].get<double>());
     sum += step["median_seconds"].get<double>();
   }
   EXPECT_GT(sum, 0);

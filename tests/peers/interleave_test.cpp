@@ -115,7 +115,7 @@ TEST(Interleave, EveryRoundRunsEverySideInARandomButSeededOrder) {
   EXPECT_NE(order(2), log);
 }
 
-TEST(Interleave, TakesMinimumAndMedianPerCall) {
+TEST(Interleave, TakesMinimumQuartileAndMedianPerCall) {
   int call = 0;
   const std::vector<double> costs{5, 1, 9, 2, 8};
   const Side side{"x", [&](std::int64_t calls, std::int64_t warmup) {
@@ -129,7 +129,35 @@ TEST(Interleave, TakesMinimumAndMedianPerCall) {
   EXPECT_EQ(times.calls, 4);
   EXPECT_EQ(times.samples, costs);
   EXPECT_EQ(times.min_seconds, 1);
+  EXPECT_EQ(times.quartile_seconds, 2);
   EXPECT_EQ(times.median_seconds, 5);
+}
+
+TEST(Interleave, GoesOnUntilShortSamplesAddUp) {
+  Recorder recorder;
+  InterleaveOptions options;
+  options.rounds = 10;
+  options.sample_seconds = 1;
+  options.least_seconds = 50;
+  EXPECT_THAT(interleave({recorder.side("a", 1), recorder.side("b", 1)}, options)[0].samples, SizeIs(25));
+  options.least_seconds = 5;
+  EXPECT_THAT(interleave({recorder.side("a", 1)}, options)[0].samples, SizeIs(10)) << "never fewer";
+  options.least_seconds = 1e9;
+  EXPECT_THAT(interleave({recorder.side("a", 1)}, options)[0].samples, SizeIs(400)) << "a bound";
+}
+
+TEST(Ratio, IsThatOfTheCalmSamples) {
+  const auto side = [](std::vector<double> samples) {
+    SideTimes times;
+    times.samples = std::move(samples);
+    summarize(times);
+    return times;
+  };
+  // Five of nine samples of one side were disturbed, four of the other.
+  const SideTimes temper = side({2, 2, 2, 2, 9, 9, 9, 9, 9}), peer = side({3, 3, 3, 3, 3, 9, 9, 9, 9});
+  EXPECT_DOUBLE_EQ(ratio(peer, temper), 1.5);
+  EXPECT_DOUBLE_EQ(ratio(temper, temper), 1);
+  EXPECT_THROW(side({}), Error);
 }
 
 TEST(Interleave, StopsAtTheBudgetButNotBeforeFiveRounds) {

@@ -12,6 +12,7 @@
 #include "temper/app/options.h"
 #include "temper/app/remote.h"
 #include "temper/app/session.h"
+#include "temper/app/side_report.h"
 #include "temper/app/step_times.h"
 #include "temper/app/suites.h"
 #include "temper/runtime/thread_pool.h"
@@ -38,11 +39,9 @@ struct BenchCommand {
 };
 
 nlohmann::json peer_json(const PeerTime& p) {
-  return {{"name", p.name},
-          {"version", p.version},
-          {"min_seconds", p.times.min_seconds},
-          {"median_seconds", p.times.median_seconds},
-          {"ratio", p.ratio}};
+  nlohmann::json out = side_json(p.times);
+  out.update({{"name", p.name}, {"version", p.version}, {"ratio", p.ratio}});
+  return out;
 }
 
 nlohmann::json bench_model(Session& s, const BenchCommand& o) {
@@ -62,8 +61,7 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
   const auto plan = std::make_shared<const runtime::Plan>(std::move(built.plan));
   const ModelTimes times = race_models({{"temper", plan}}, peer_work(o.work), options);
   const peers::SideTimes& own = times.sides[0];
-  s.print(fmt::format("{:>14}  median {}  min {}\n", own.name, seconds_text(own.median_seconds),
-                      seconds_text(own.min_seconds)));
+  s.print(fmt::format("{:>14}  {}\n", own.name, side_text(own)));
   nlohmann::json peers = nlohmann::json::array();
   double best = 0;
   for (const RacedPeer& raced : times.peers) {
@@ -71,8 +69,7 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
     const PeerTime p{raced.name, raced.version, raced.times, peers::ratio(raced.times, own)};
     best = best == 0 ? p.ratio : std::min(best, p.ratio);
     peers.push_back(peer_json(p));
-    s.print(fmt::format("{:>14}  median {}  min {}  {:.2f}x\n", p.name, seconds_text(p.times.median_seconds),
-                        seconds_text(p.times.min_seconds), p.ratio));
+    s.print(fmt::format("{:>14}  {}  {:.2f}x\n", p.name, side_text(p.times), p.ratio));
   }
   const bool with_peer = !times.peers.empty();
   if (with_peer) s.print(fmt::format("largest difference {:.1e}\n", times.max_error[0]));
@@ -87,7 +84,7 @@ nlohmann::json bench_model(Session& s, const BenchCommand& o) {
           {"key", "model"},
           {"layout", "nchw"},
           {"threads", o.work.threads},
-          {"temper", {{"min_seconds", times.sides[0].min_seconds}, {"median_seconds", times.sides[0].median_seconds}}},
+          {"temper", side_json(own)},
           {"peers", peers},
           {"best_ratio", best},
           {"steps", steps},
@@ -105,7 +102,7 @@ nlohmann::json workload_json(const std::string& name, const std::string& spec, c
           {"key", task.key.text()},
           {"layout", layout},
           {"threads", task.threads},
-          {"temper", {{"min_seconds", times.temper.min_seconds}, {"median_seconds", times.temper.median_seconds}}},
+          {"temper", side_json(times.temper)},
           {"peers", peers},
           {"best_ratio", times.best_ratio},
           {"max_error", error_json(times.max_error)},
@@ -129,21 +126,20 @@ nlohmann::json against_json(const std::vector<std::string>& paths, const OpTimes
   nlohmann::json out = nlohmann::json::array();
   for (std::size_t i = 0; i < others.size(); ++i) {
     const auto& record = others[i].record;
-    out.push_back({{"db", paths[i]},
-                   {"record", record ? nlohmann::json(record->id) : nlohmann::json(nullptr)},
-                   {"min_seconds", others[i].temper.min_seconds},
-                   {"median_seconds", others[i].temper.median_seconds},
-                   {"ratio", peers::ratio(others[i].temper, own.temper)}});
+    out.push_back(side_json(others[i].temper));
+    out.back().update({{"db", paths[i]},
+                       {"record", record ? nlohmann::json(record->id) : nlohmann::json(nullptr)},
+                       {"ratio", peers::ratio(others[i].temper, own.temper)}});
   }
   return out;
 }
 
 void print_workload(Session& s, const std::string& name, const tune::Task& task, const OpTimes& times,
                     const nlohmann::json& workload) {
-  std::string line = fmt::format("{:<20} temper {:>10} (min {}, {})", name, seconds_text(times.temper.median_seconds),
+  std::string line = fmt::format("{:<20} temper {:>10} (min {}, {})", name, seconds_text(times.temper.quartile_seconds),
                                  seconds_text(times.temper.min_seconds), times.record ? "tuned" : "default");
   for (const PeerTime& p : times.peers)
-    line += fmt::format("  {} {:>10} {:.2f}x", p.name, seconds_text(p.times.median_seconds), p.ratio);
+    line += fmt::format("  {} {:>10} {:.2f}x", p.name, seconds_text(p.times.quartile_seconds), p.ratio);
   s.print(line + fmt::format("  error {:.1e}\n", times.max_error));
   if (workload.contains("scaling")) {
     line = fmt::format("  {} threads over one:", task.threads);
@@ -154,7 +150,7 @@ void print_workload(Session& s, const std::string& name, const tune::Task& task,
   for (const nlohmann::json& other : workload.value("against", nlohmann::json::array())) {
     s.print(fmt::format("  {} ({})  {:>10}  {:.2f}x\n", other["db"].get<std::string>(),
                         other["record"].is_null() ? "default" : "tuned",
-                        seconds_text(other["median_seconds"].get<double>()), other["ratio"].get<double>()));
+                        seconds_text(other["quartile_seconds"].get<double>()), other["ratio"].get<double>()));
   }
   for (const std::string& note : times.notes) s.progress("  " + note);
 }
@@ -223,8 +219,9 @@ nlohmann::json bench(Session& s, BenchCommand& o) {
     }
     for (const Records& other : others)
       contests.push_back({tasks.back(), built.emplace_back(other.artifact(tasks.back(), target)), {}});
-    const BenchOptions options{
+    BenchOptions options{
         .cpus = cpus, .seed = o.seed, .native = o.suite != "nchw", .rounds = o.rounds, .cancellation = s.cancellation};
+    if (o.rounds_given) options.least_seconds = 0;
     const std::vector<OpTimes> times =
         hardware.test ? bench_kernels(contests, *hardware.test, target, options) : bench_op(contests, options);
     for (std::size_t i = 0; i < thread_counts.size(); ++i) {
@@ -259,7 +256,11 @@ void declare_bench(CLI::App& command, Session& session) {
   command.add_flag("--every-step", o->every_step, "Also time each step of a model, within runs of the whole");
   declare_disabled_passes(command, o->work.disabled_passes, "Leave out a graph pass of a model");
   declare_runner(command, o->runner);
-  command.add_option("--rounds", o->rounds, "Samples of each side")->check(CLI::Range(5, 10000))->capture_default_str();
+  command
+      .add_option("--rounds", o->rounds,
+                  "Samples of each side; unless given, more beside peers where all take less than two seconds")
+      ->check(CLI::Range(5, 10000))
+      ->capture_default_str();
   command.callback([&command, &session, o] {
     if (o->suite.empty()) refuse_given(command, {"--only"}, "is for suites");
     if (o->work.model.empty()) refuse_given(command, {"--shape", "--every-step", "--disable-pass"}, "is for models");

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "temper/app/exclusive.h"
-#include "temper/measure/statistics.h"
 #include "temper/support/error.h"
 #include "temper/support/random.h"
 #include "temper/tune/lookup.h"
@@ -87,8 +86,7 @@ std::vector<OpTimes> bench_kernels(std::span<const Contest> contests, tune::Hard
     peers::SideTimes& times = out[c].temper;
     if (times.samples.empty()) fail(task, "it was not timed");
     times.calls = numbers[c];
-    times.min_seconds = measure::minimum(times.samples);
-    times.median_seconds = measure::median(times.samples);
+    peers::summarize(times);
   }
   return out;
 }

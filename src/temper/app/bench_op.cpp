@@ -336,6 +336,7 @@ std::vector<OpTimes> bench_op(std::span<const Contest> contests, const BenchOpti
 
   peers::InterleaveOptions interleave;
   interleave.rounds = options.rounds;
+  interleave.least_seconds = options.least_seconds;
   interleave.seed = options.seed;
   interleave.least_calls = kLeastCalls;
   interleave.warmup_seconds = kWarmupSeconds;

@@ -17,7 +17,7 @@ namespace temper::app {
 struct PeerTime {
   std::string name, version;
   peers::SideTimes times;
-  double ratio = 0;  ///< peer median / Temper median
+  double ratio = 0;  ///< see `peers::ratio`
 };
 
 struct OpTimes {
@@ -35,6 +35,7 @@ struct BenchOptions {
   std::uint64_t seed = 0;
   bool native = true;  ///< peers use the layout that they like best
   int rounds = 25;
+  double least_seconds = 2;  ///< with peers: more rounds until all timed calls add up to this
   CancellationToken cancellation;
 };
 

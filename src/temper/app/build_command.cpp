@@ -6,6 +6,7 @@
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
 #include "temper/app/session.h"
+#include "temper/app/side_report.h"
 #include "temper/runtime/bundle.h"
 #include "temper/support/output_file.h"
 #include "temper/tune/lookup.h"
@@ -55,12 +56,11 @@ nlohmann::json build(Session& s, const BuildOptions& o) {
               .sides;
       const bool keep = !loses(sides[1], sides[0]);
       s.print(fmt::format(
-          "whole model: tuned {}, default {}: {}\n", seconds_text(sides[1].median_seconds),
-          seconds_text(sides[0].median_seconds),
+          "whole model: tuned {}, default {}: {}\n", seconds_text(sides[1].quartile_seconds),
+          seconds_text(sides[0].quartile_seconds),
           keep ? "the tuned kernels are used" : "the tuned kernels lose together; default schedules are used"));
       out["race"] = nlohmann::json::object();
-      for (const peers::SideTimes& side : sides)
-        out["race"][side.name] = {{"median_seconds", side.median_seconds}, {"min_seconds", side.min_seconds}};
+      for (const peers::SideTimes& side : sides) out["race"][side.name] = side_json(side);
       if (!keep) {
         plan = untuned;
         program = std::move(estimated);

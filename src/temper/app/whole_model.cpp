@@ -11,6 +11,7 @@
 #include "temper/app/exclusive.h"
 #include "temper/app/model_race.h"
 #include "temper/app/options.h"
+#include "temper/app/side_report.h"
 #include "temper/support/clock.h"
 #include "temper/support/error.h"
 #include "temper/tune/lookup.h"
@@ -59,10 +60,6 @@ std::string rivals_text(const tune::ModelLayouts& layouts, const graph::Layouts&
     text += fmt::format("{}c{}={}", text.empty() ? "" : ",", i, ops::to_string(chosen[i]));
   }
   return text;
-}
-
-nlohmann::json side_json(const peers::SideTimes& side) {
-  return {{"median_seconds", side.median_seconds}, {"min_seconds", side.min_seconds}};
 }
 
 record::Measurement measurement_of(const peers::SideTimes& side, double max_error) {
@@ -131,8 +128,7 @@ nlohmann::json race_whole_model(Session& s, const Model& model, store::Store& st
   if (peer != nullptr) sides.push_back(peer->times);
   s.print("whole model, interleaved:\n");
   for (const peers::SideTimes& side : sides) {
-    s.print(fmt::format("{:>14}  median {}  min {}\n", side.name, seconds_text(side.median_seconds),
-                        seconds_text(side.min_seconds)));
+    s.print(fmt::format("{:>14}  {}\n", side.name, side_text(side)));
   }
   out["default"] = side_json(untuned);
   out["tuned"] = side_json(tuned);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kMaxCalls = std::int64_t{1} << 24;
 constexpr int kMinRounds = 5;
+constexpr int kMostMoreRounds = 40;  // times as many as asked for
 
 /// Seconds of a call, found by doubling the calls until they fill half of `seconds`.
 double calibrate(const Side& side, double seconds, const CancellationToken& cancellation) {
@@ -57,7 +58,7 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
   std::vector<std::int64_t> warmup;
   for (const Side& side : sides) {
     const double call = calibrate(side, options.sample_seconds, options.cancellation);
-    times.push_back({side.name, std::max(calls_for(options.sample_seconds, call), options.least_calls), 0, 0, {}});
+    times.push_back({side.name, std::max(calls_for(options.sample_seconds, call), options.least_calls), 0, 0, 0, {}});
     warmup.push_back(options.warmup_seconds > 0
                          ? std::max(options.warmup_calls, calls_for(options.warmup_seconds, call))
                          : options.warmup_calls);
@@ -67,7 +68,10 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
   std::vector<std::size_t> order(sides.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   double spent = 0;
-  for (int round = 0; round < options.rounds; ++round) {
+  const auto wants_more = [&](int rounds) {
+    return rounds < options.rounds || (spent < options.least_seconds && rounds / kMostMoreRounds < options.rounds);
+  };
+  for (int round = 0; wants_more(round); ++round) {
     if (options.budget_seconds > 0 && spent >= options.budget_seconds && round >= kMinRounds) break;
     random.shuffle(order);
     for (const std::size_t i : order) {
@@ -77,16 +81,21 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
       times[i].samples.push_back(seconds / static_cast<double>(times[i].calls));
     }
   }
-  for (SideTimes& side : times) {
-    side.min_seconds = *std::ranges::min_element(side.samples);
-    side.median_seconds = median(side.samples);
-  }
+  for (SideTimes& side : times) summarize(side);
   return times;
 }
 
+void summarize(SideTimes& side) {
+  side.median_seconds = median(side.samples);
+  std::vector<double> sorted = side.samples;
+  std::ranges::sort(sorted);
+  side.min_seconds = sorted.front();
+  side.quartile_seconds = sorted[(sorted.size() - 1) / 4];
+}
+
 double ratio(const SideTimes& peer, const SideTimes& temper) {
-  TEMPER_CHECK(temper.median_seconds > 0, "a side has no time");
-  return peer.median_seconds / temper.median_seconds;
+  TEMPER_CHECK(temper.quartile_seconds > 0, "a side has no time");
+  return peer.quartile_seconds / temper.quartile_seconds;
 }
 
 double median(std::vector<double> values) {
