@@ -404,5 +404,21 @@ TEST(Spec, TransposedConvolutionsThatDoNotFitAreRefused) {
   EXPECT_THAT(spec_error(start + "layout=nchw8c)"), HasSubstr("expected nchw or nhwc"));
 }
 
+// A pointwise convolution knows nothing of rows: its definition has one row of all pixels, the task keeps their number.
+TEST(Spec, PointwiseConvolutionsOverChannelsFirstHaveOneRow) {
+  const auto input = [](const std::string& fields) {
+    const Workload workload = parse_spec("conv2d(ic=4,h=6,w=9,oc=3," + fields + ")");
+    EXPECT_THAT(workload.text(), HasSubstr("h=6,w=9"));
+    return workload.compute.stages.front()->shape();
+  };
+  using Shape = std::vector<std::int64_t>;
+  EXPECT_EQ(input("kh=1,kw=1,layout=nchw"), (Shape{1, 4, 1, 54}));
+  EXPECT_EQ(input("kh=1,kw=1,layout=nchw,epilogue=bias+relu+add"), (Shape{1, 4, 1, 54}));
+  EXPECT_EQ(input("kh=1,kw=1,layout=nchw,epilogue=upadd:2:3"), (Shape{1, 4, 6, 9})) << "one operand has rows";
+  EXPECT_EQ(input("kh=1,kw=1,layout=nchw,stride=2"), (Shape{1, 4, 6, 9}));
+  EXPECT_EQ(input("kh=1,kw=3,pad=0:1,layout=nchw"), (Shape{1, 4, 6, 9}));
+  EXPECT_EQ(input("kh=1,kw=1,layout=nhwc"), (Shape{1, 6, 9, 4}));
+}
+
 }  // namespace
 }  // namespace temper::ops::testing

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "temper/analysis/affine.h"
+#include "temper/space/tile_plan.h"
 
 namespace temper::space {
 
@@ -39,8 +40,7 @@ std::optional<Stream> stream_of(const SingleReduction& r, const Operand& operand
   Stream stream{.cache = copy.cache, .blocks = blocks->loop, .repeats = {}};
   for (auto tile = blocks.base(); tile != tiles.end(); ++tile) {
     const Dependence dependence = operand.axes[static_cast<std::size_t>(tile->axis)];
-    if (dependence == Dependence::None || dependence == Dependence::Periodic)
-      stream.repeats.push_back({tile->loop, tile->count});
+    if (repeats_along(dependence)) stream.repeats.push_back({tile->loop, tile->count});
   }
   const std::int64_t row_bytes = copy.width * ir::bytes(operand.stage->dtypes.front());
   stream.step_bytes = copy.step_rows * row_bytes;
