@@ -85,7 +85,7 @@ temper_status temper_model_run(temper_model* model, const void* const* inputs, i
  * failure. */
 const char* temper_last_error(void);
 
-/* Version of the library, "0.1.1". */
+/* Version of the library, "0.1.2". */
 const char* temper_runtime_version(void);
 
 #ifdef __cplusplus

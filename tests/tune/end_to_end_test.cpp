@@ -97,9 +97,14 @@ TEST_F(EndToEnd, RepeatAndNumberAreAsGiven) {
       start_processes(target_, 1, options.cancellation, clock_, paths::programs(), {.repeat = 3, .number = 7});
   options.hardware = hardware.get();
   options.trials = 1;
-  tune(std::span(&task, 1), options);
-  const std::vector<record::Record> records = store_->all(task.key, target::fingerprint(target_));
-  ASSERT_EQ(records.size(), 1U);
+  std::vector<record::Record> records;
+  for (int attempt = 0; attempt < 20; ++attempt) {  // an unstable default is timed once more
+    tune(std::span(&task, 1), options);
+    records = store_->all(task.key, target::fingerprint(target_));
+    ASSERT_EQ(records.size(), 1U);
+    if (records.front().measurement.failure != record::FailureKind::Unstable) break;
+  }
+  ASSERT_TRUE(records.front().measurement.ok()) << records.front().measurement.reason;
   EXPECT_EQ(records.front().measurement.number, 7);
   EXPECT_EQ(records.front().measurement.repeats % 3, 0) << "whole rounds of three samples";
 }

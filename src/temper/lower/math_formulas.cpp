@@ -33,6 +33,12 @@ class Calculator {
     for (std::size_t i = coefficients.size() - 1; i-- > 0;) sum = b_.fma(sum, x, number(coefficients[i]));
     return sum;
   }
+  /// The integer nearest to a * b, where that is less than 2^21 (2^50) in size, or NaN: what is added leaves no bits
+  /// for fractions. An addition less than rounding the product, and rounding takes two on many processors.
+  Value nearest_to_product(Value a, Value b) {
+    const Value shift = number(single() ? 0x1.8p23 : 0x1.8p52);
+    return b_.sub(b_.fma(a, b, shift), shift);
+  }
   Value copy_sign(Value magnitude, Value sign) {
     const Value mask = integer(single() ? std::int64_t{std::numeric_limits<std::int32_t>::min()}
                                         : std::numeric_limits<std::int64_t>::min());
@@ -84,7 +90,7 @@ Value exp_between(KernelBuilder& b, Value x) {
   // ln 2 in two parts: the high one has trailing zeros, so that n times it is exact.
   const double high = c.single() ? 0x1.62e400p-1 : 0x1.62e42fefa0000p-1;
   const double low = c.single() ? 0x1.7f7d1cp-20 : 0x1.cf79abc9e3b3ap-40;
-  const Value n = b.unary(Op::Round, b.mul(x, c.number(std::numbers::log2e)));
+  const Value n = c.nearest_to_product(x, c.number(std::numbers::log2e));
   Value r = b.fma(n, c.number(-high), x);
   r = b.fma(n, c.number(-low), r);
   const Value q = c.single() ? c.polynomial(r, kExpF32) : c.polynomial(r, kExpF64);
@@ -160,7 +166,7 @@ Value exp_non_positive_formula(KernelBuilder& b, Value x) {
   Calculator c(b, x);
   if (!c.single()) return exp_to_largest(b, x);
   const Value limited = c.at_least(x, kExpIsZeroF32), log2e = c.number(std::numbers::log2e);
-  const Value n = b.unary(Op::Round, b.mul(limited, log2e));
+  const Value n = c.nearest_to_product(limited, log2e);
   const Value f = b.fma(limited, log2e, b.unary(Op::Neg, n));
   return b.binary(Op::Ldexp, c.polynomial(f, kExp2F32), n);
 }

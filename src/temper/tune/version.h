@@ -9,7 +9,7 @@
 
 namespace temper::tune {
 
-/// "0.1.1"
+/// "0.1.2"
 std::string_view version();
 
 /// Whether the record means today what it meant when it was measured: of this definition, this Temper version and this
