@@ -6,6 +6,7 @@
 
 #include "temper/nest/build.h"
 #include "temper/ops/spec.h"
+#include "temper/schedule/trace.h"
 #include "temper/space/template.h"
 #include "temper/support/error.h"
 
@@ -125,6 +126,17 @@ TEST(Defaults, TransposedConvolutionsAreTiles) {
     EXPECT_EQ(default_design(spec, avx2()), "channels");
     EXPECT_EQ(default_design(spec, avx512()), "channels");
   }
+}
+
+// Weights that do not fit the second-level cache are read once for all images, else every image goes over all of them.
+TEST(Defaults, VectorsGoRoundTheImagesWhereWeightsAreLarge) {
+  const auto tiles = [](const std::string& channels) {
+    const ScheduleSpace space(
+        ops::parse_spec("conv2d(n=2,h=7,w=7,kh=3,kw=3,pad=1,layout=nhwc," + channels + ")").compute, avx512());
+    return print(space.materialise(space.default_candidate()).trace());
+  };
+  EXPECT_THAT(tiles("ic=256,oc=512"), ::testing::HasSubstr("fuse conv oc.0,n,y,x.0"));
+  EXPECT_THAT(tiles("ic=64,oc=64"), ::testing::HasSubstr("fuse conv n,oc.0,y,x.0"));
 }
 
 TEST(Defaults, RowsOfEverySize) {
