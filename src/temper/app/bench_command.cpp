@@ -257,8 +257,9 @@ void declare_bench(CLI::App& command, Session& session) {
   declare_disabled_passes(command, o->work.disabled_passes, "Leave out a graph pass of a model");
   declare_runner(command, o->runner);
   command
-      .add_option("--rounds", o->rounds,
-                  "Samples of each side; unless given, more beside peers where all take less than two seconds")
+      .add_option(
+          "--rounds", o->rounds,
+          "Samples of each side; unless given, more with --peer or --scaling where all take less than two seconds")
       ->check(CLI::Range(5, 10000))
       ->capture_default_str();
   command.callback([&command, &session, o] {

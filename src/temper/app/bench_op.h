@@ -35,7 +35,7 @@ struct BenchOptions {
   std::uint64_t seed = 0;
   bool native = true;  ///< peers use the layout that they like best
   int rounds = 25;
-  double least_seconds = 2;  ///< with peers: more rounds until all timed calls add up to this
+  double least_seconds = 2;  ///< more rounds until all timed calls add up to this; not in `bench_kernels`
   CancellationToken cancellation;
 };
 

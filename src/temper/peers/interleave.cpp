@@ -69,7 +69,7 @@ std::vector<SideTimes> interleave(const std::vector<Side>& sides, const Interlea
   std::iota(order.begin(), order.end(), std::size_t{0});
   double spent = 0;
   const auto wants_more = [&](int rounds) {
-    return rounds < options.rounds || (spent < options.least_seconds && rounds / kMostMoreRounds < options.rounds);
+    return rounds < options.rounds || (spent < options.least_seconds && rounds < kMostMoreRounds * options.rounds);
   };
   for (int round = 0; wants_more(round); ++round) {
     if (options.budget_seconds > 0 && spent >= options.budget_seconds && round >= kMinRounds) break;

@@ -1,4 +1,5 @@
-// The knobs of the register-tile template and what they must keep to.
+// The knobs of the register-tile template and what they must keep to. Enumerators stand in the order of the knobs'
+// values, which records hold.
 #pragma once
 
 #include <cstdint>

@@ -66,15 +66,16 @@ class Tiling {
   /// Elements of a block of the packed operand.
   std::int64_t block_width() const { return plan_.block_axis == plan_.vector_axis ? choice_.width() : choice_.rows; }
 
+  /// Whether the loop over the last window, where there is one, stands outside of all channels.
+  bool window_outside() const { return choice_.kw == WindowLoop::UnrolledOutside || axes_.channels.empty(); }
+
   void pack_operand() {
-    const bool by_panel = choice_.packing == TilePacking::Panels, has_kw = !axes_.windows.empty();
+    const bool by_panel = choice_.packing == TilePacking::Panels;
     Packing packing{plan_.block_axis, block_width(), {}, by_panel};
     if (by_panel && !vectors_outermost(choice_.order)) packing.width = extent(plan_.vector_axis);
-    for (std::size_t w = 0; w + 1 < axes_.windows.size(); ++w) packing.reduce_order.push_back(axes_.windows[w]);
-    const bool kw_outside = choice_.kw == WindowLoop::UnrolledOutside;
-    if (kw_outside && has_kw) packing.reduce_order.push_back(axes_.windows.back());
-    packing.reduce_order.insert(packing.reduce_order.end(), axes_.channels.begin(), axes_.channels.end());
-    if (!kw_outside && has_kw) packing.reduce_order.push_back(axes_.windows.back());
+    packing.reduce_order = axes_.windows;
+    const auto channels_at = packing.reduce_order.end() - (window_outside() || axes_.windows.empty() ? 0 : 1);
+    packing.reduce_order.insert(channels_at, axes_.channels.begin(), axes_.channels.end());
     const std::string copy = pack(s_, target_, packed(), local_, packing);
     if (by_panel) panel_ = copy;
     if (packed().stage->constant) packed_once_ = copy;
@@ -180,8 +181,8 @@ class Tiling {
 
   std::optional<Stream> packed_stream() const {
     if (packed_once_.empty() || axes_.channels.empty()) return std::nullopt;
-    const bool kw_inside = choice_.kw != WindowLoop::UnrolledOutside && !axes_.windows.empty();
-    const std::int64_t taps = kw_inside ? extent(static_cast<int>(axes_.windows.back())) : 1;
+    const std::int64_t taps =
+        window_outside() || axes_.windows.empty() ? 1 : extent(static_cast<int>(axes_.windows.back()));
     const BlockedCopy copy{packed_once_, plan_.block_axis, block_width(), choice_.unroll * taps};
     return stream_of(r_, packed(), copy, tiles_, target_);
   }
@@ -205,8 +206,7 @@ class Tiling {
       nest.push_back(axes[axes_.windows.back()]);
       if (choice_.kw != WindowLoop::Loop) unrolled.push_back(axes[axes_.windows.back()]);
     };
-    const bool window_outside = choice_.kw == WindowLoop::UnrolledOutside || axes_.channels.empty();
-    if (window_outside) add_last_window();
+    if (window_outside()) add_last_window();
     Loop request_loop{};
     std::int64_t steps = 1;  // of the innermost channels, in an iteration of it
     std::vector<Loop> innermost;
@@ -226,7 +226,7 @@ class Tiling {
       }
       append(nest, parts);
     }
-    if (!window_outside) add_last_window();
+    if (!window_outside()) add_last_window();
     append(nest, innermost);
     for (std::size_t axis = 0; axis < r_.rank(); ++axis) {
       if (static_cast<int>(axis) == plan_.vector_axis) continue;

@@ -8,6 +8,7 @@
 
 namespace temper::space {
 
+/// Declares the knobs of a plan, or schedules a candidate of it. Throws ScheduleError when a primitive refuses.
 void apply_tile(schedule::Schedule& s, Knobs& knobs, const target::Target& target, const SingleReduction& r,
                 const TilePlan& plan);
 
